@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use llm_do::model::{Cassette, CassetteMode};
 
@@ -506,7 +506,7 @@ impl Refused {
         // clap leaves the text in the buffer of stdout, where an error of the last write would be lost.
         let printed = error.print().and_then(|()| io::stdout().flush());
         output::is_read(printed);
-        if let Some(hint) = python_flags::hint(error) {
+        if let Some(hint) = python_flags::hint(error).or_else(|| unquoted_prompt(error)) {
             output::to_stderr(&Paint::for_stderr().message(&format!("hint: {hint}")));
         }
         match error.kind() {
@@ -514,6 +514,15 @@ impl Refused {
             _ => Exit::Usage,
         }
     }
+}
+
+/// Says what to do about a prompt whose words are separate arguments.
+fn unquoted_prompt(error: &clap::Error) -> Option<String> {
+    let takes_prompt =
+        error.get(ContextKind::Usage).is_some_and(|usage| usage.to_string().contains("[PROMPT]"));
+    let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else { return None };
+    let is_word = error.kind() == ErrorKind::UnknownArgument && !argument.starts_with('-');
+    (is_word && takes_prompt).then(|| "put a prompt of several words in quotes".to_owned())
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

@@ -84,7 +84,26 @@ pub(crate) fn locate_with_prompt(
             Ok((location, Some(text.to_owned())))
         }
         Some(text) if Path::new(text).exists() && !is_loadable(Path::new(text)) => Err(not_a_project(text)),
-        _ => Ok((locate(arguments)?, given)),
+        _ => {
+            let location = locate(arguments);
+            let location = if prompt.is_some() {
+                location.map_err(|problem| unquoted(arguments, problem))
+            } else {
+                location
+            };
+            Ok((location?, given))
+        }
+    }
+}
+
+/// Adds to the error about a path that it may be the first word of a prompt.
+fn unquoted(arguments: &ProjectArguments, problem: CommandError) -> CommandError {
+    let is_word = arguments.path.as_deref().and_then(Path::to_str).is_some_and(|path| !is_like_path(path));
+    match problem {
+        CommandError::Usage { message, hint: Some(hint) } if is_word => {
+            CommandError::with_hint(message, format!("{hint}; put a prompt of several words in quotes"))
+        }
+        other => other,
     }
 }
 

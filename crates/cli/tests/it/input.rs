@@ -382,3 +382,28 @@ fn hints_for_models_do_not_reach_people() {
         assert!(!ran.stderr.contains("call it again"), "{ran:?}");
     }
 }
+
+#[test]
+fn a_prompt_without_quotes_is_explained() {
+    let sandbox = Sandbox::echo();
+    for words in [
+        &["run", "Good", "morning"][..],
+        &["run", "Good", "morning", "there"],
+        &["run", ".", "Good", "morning"],
+    ] {
+        sandbox.run(words).ended(2).told("put a prompt of several words in quotes");
+    }
+    let other = sandbox.run(&["check", "Good", "morning"]).ended(2);
+    assert!(!other.stderr.contains("quotes"), "{other:?}");
+}
+
+#[test]
+fn a_model_that_is_empty_or_a_script_that_is_missing_is_named() {
+    let sandbox = Sandbox::echo();
+    sandbox.run(&["run", ".", "hi", "-m", ""]).ended(2).told("the model name is empty");
+    let missing = sandbox.run(&["run", ".", "hi", "-m", "script:no.yaml"]).ended(2);
+    missing.told(&format!(
+        "`no.yaml` was not found in `{}`",
+        sandbox.path("").canonicalize().unwrap().display()
+    ));
+}
