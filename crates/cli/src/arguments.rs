@@ -315,19 +315,19 @@ pub(crate) struct RunOptions {
     #[arg(help_heading = "Limits", long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) max_depth: Option<u32>,
     /// Limit the model turns of each agent call
-    #[arg(help_heading = "Limits", long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(help_heading = "Limits", long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub(crate) max_turns: Option<u32>,
     /// Limit the tool and agent calls of the run
     #[arg(help_heading = "Limits", long, value_name = "N")]
     pub(crate) max_calls: Option<u64>,
     /// Limit the tokens of the run, input and output together
-    #[arg(help_heading = "Limits", long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(help_heading = "Limits", long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     pub(crate) max_tokens: Option<u64>,
     /// Limit the cost of the run, in US dollars
-    #[arg(help_heading = "Limits", long, value_name = "USD", value_parser = dollars)]
+    #[arg(help_heading = "Limits", long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub(crate) max_cost: Option<f64>,
     /// Stop the run after this time: `90` or `90s`, `5m`, `1h`
-    #[arg(help_heading = "Limits", long, value_name = "TIME", value_parser = duration)]
+    #[arg(help_heading = "Limits", long, value_name = "TIME", value_parser = duration, allow_negative_numbers = true)]
     pub(crate) timeout: Option<Duration>,
     /// What to print on stdout
     #[arg(help_heading = "Output", long, value_enum, default_value_t, value_name = "FORM")]
@@ -545,10 +545,10 @@ fn duration(text: &str) -> Result<Duration, String> {
 fn dollars(text: &str) -> Result<f64, String> {
     let amount: f64 =
         text.trim_start_matches('$').parse().map_err(|_| "expected US dollars, such as `0.50`")?;
-    if amount.is_finite() && amount >= 0.0 {
-        Ok(amount)
-    } else {
-        Err("expected US dollars, such as `0.50`".to_owned())
+    match amount {
+        _ if !amount.is_finite() => Err("expected US dollars, such as `0.50`".to_owned()),
+        _ if amount < 0.0 => Err("must be positive".to_owned()),
+        _ => Ok(amount),
     }
 }
 

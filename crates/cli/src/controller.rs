@@ -269,7 +269,7 @@ impl Controller {
         for warning in self.host.cassette_warnings() {
             self.front_end.remark(&format!("warning: {warning}"));
         }
-        if let Some(hint) = failure_hint::for_user(report) {
+        if let Some(hint) = failure_hint::for_user(report, &self.host.limit_sources()) {
             self.front_end.remark(&format!("hint: {hint}"));
         }
         if let Some(line) = resume_line(report) {

@@ -3,10 +3,12 @@
 //! The hint of a failure is written for its caller: a model, or a program that embeds llm-do. A person at the command
 //! line has flags and files instead, so each kind of failure has its own failure_hint here.
 
+use std::time::Duration;
+
 use llm_do::call::FailureKind;
-use llm_do::event::{EventBody, ModelResult};
+use llm_do::event::{EventBody, ModelResult, Status};
 use llm_do::model::ModelErrorKind;
-use llm_do::{Failure, RunReport};
+use llm_do::{Failure, Limits, RunReport};
 
 use crate::exit::Exit;
 
@@ -17,8 +19,19 @@ const NOBODY_TO_ASK: &str = "run it in a terminal, answer through `--approve-wit
 const TOO_LONG: &str = "give it less input or a model with a larger context window; in a chat, `/clear` begins a new conversation and \
      `/goto N` goes back to before message N";
 
+/// The limits of a run, by where they were set.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LimitSources {
+    /// Those that flags set.
+    pub(crate) flags: Limits,
+    /// Those of the manifest.
+    pub(crate) manifest: Limits,
+    /// The time of the whole run, which only a flag sets.
+    pub(crate) timeout: Option<Duration>,
+}
+
 /// Returns what can be done about the way in which a run ended.
-pub(crate) fn for_user(report: &RunReport) -> Option<String> {
+pub(crate) fn for_user(report: &RunReport, limits: &LimitSources) -> Option<String> {
     if report.nobody_to_ask && Exit::from_report(report) == Exit::Denied {
         return Some(NOBODY_TO_ASK.to_owned());
     }
@@ -28,7 +41,10 @@ pub(crate) fn for_user(report: &RunReport) -> Option<String> {
     if last_model_error(report) == Some(ModelErrorKind::ContextOverflow) {
         return Some(TOO_LONG.to_owned());
     }
-    report.failure.as_ref().and_then(from_failure)
+    if report.status == Status::TimedOut && limits.timeout.is_some() {
+        return Some("`--timeout` sets the limit".to_owned());
+    }
+    report.failure.as_ref().and_then(|failure| from_failure(failure, limits))
 }
 
 /// The failure of the last model request, if it failed.
@@ -44,22 +60,33 @@ fn last_model_error(report: &RunReport) -> Option<ModelErrorKind> {
     }
 }
 
-fn from_failure(failure: &Failure) -> Option<String> {
-    let own = failure.user_hint().map(with_flag);
+fn from_failure(failure: &Failure, limits: &LimitSources) -> Option<String> {
+    if let Some(flag) = flag_that_ended(failure, limits) {
+        return Some(format!("`{flag}` sets the limit"));
+    }
+    let own = failure.user_hint().map(str::to_owned);
     own.or_else(|| for_kind(failure.kind).map(str::to_owned))
 }
 
-/// Names the flag beside the key of a limit: whoever gave the flag cannot raise the limit by the key.
-fn with_flag(hint: &str) -> String {
-    let flags = [
-        ("limits.tokens`", "--max-tokens"),
-        ("limits.cost`", "--max-cost"),
-        ("limits.tool_calls`", "--max-calls"),
+/// Returns the flag whose limit ended a run: one that is given, and not larger than the key that the hint names.
+fn flag_that_ended(
+    failure: &Failure,
+    LimitSources { flags, manifest, .. }: &LimitSources,
+) -> Option<&'static str> {
+    let hint = failure.user_hint()?;
+    let rules = [
+        ("`runtime.limits.tokens`", "--max-tokens", is_tighter(flags.tokens, manifest.tokens)),
+        ("`runtime.limits.cost`", "--max-cost", is_tighter(flags.cost, manifest.cost)),
+        ("`runtime.limits.tool_calls`", "--max-calls", is_tighter(flags.tool_calls, manifest.tool_calls)),
     ];
-    match flags.iter().find(|(key, _)| hint.contains(key)) {
-        Some((_, flag)) => format!("{hint}; `{flag}` is a ceiling for it"),
-        None => hint.to_owned(),
-    }
+    let of_run = rules.iter().find(|(key, _, is_tighter)| *is_tighter && hint.contains(key));
+    // The turns of one agent: its own limit may be smaller than the flag, and the message has the smaller one.
+    let of_agent = || flags.turns.filter(|turns| failure.message.contains(&format!("used its {turns} turn")));
+    of_run.map(|(_, flag, _)| *flag).or_else(|| of_agent().map(|_| "--max-turns"))
+}
+
+fn is_tighter<T: Ord>(flag: Option<T>, key: Option<T>) -> bool {
+    flag.is_some_and(|flag| key.is_none_or(|key| flag <= key))
 }
 
 /// What helps with most failures of a kind.

@@ -20,6 +20,7 @@ use crate::config;
 use crate::console::Console;
 use crate::event_barrier::EventBarrier;
 use crate::event_printer::EventPrinter;
+use crate::failure_hint::LimitSources;
 use crate::front_end::{FrontEnd, FrontEndKind, LineFrontEnd, TuiFrontEnd};
 use crate::input;
 use crate::output;
@@ -124,6 +125,15 @@ impl Host {
     /// Prepares a run with the options of this host.
     pub(crate) fn prepare(&self, name: impl Into<Name>, input: Input) -> RunBuilder {
         self.with_timeout(self.runtime.run(name, input))
+    }
+
+    /// Returns where the limits of a run were set.
+    pub(crate) fn limit_sources(&self) -> LimitSources {
+        LimitSources {
+            flags: self.given_limits.clone(),
+            manifest: self.project.limits().clone(),
+            timeout: self.timeout,
+        }
     }
 
     /// Returns what the command line changes of a run that is resumed.

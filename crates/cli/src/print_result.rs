@@ -30,6 +30,7 @@ impl Host {
             report,
             exit: self.exit_of(report),
             error,
+            hint: failure_hint::for_user(report, &self.limit_sources()),
             partial: self.answer.unfinished(),
             diagnostics: &self.project.notices,
             warnings: self.cassette_warnings(),
@@ -67,7 +68,7 @@ impl Host {
         if finished.exit == Exit::Denied && report.nobody_to_ask && finished.error.is_none() {
             lines.push("notice: a call had to ask and nobody could be asked, so it was denied".to_owned());
         }
-        lines.extend(failure_hint::for_user(report).map(|hint| format!("hint: {}", visible(&hint))));
+        lines.extend(finished.hint.iter().map(|hint| format!("hint: {}", visible(hint))));
         if self.verbose > 0 || was_cut {
             lines.push(used(report));
         }

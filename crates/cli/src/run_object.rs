@@ -23,7 +23,6 @@ use serde_json::Value;
 
 use crate::command_error::CommandError;
 use crate::exit::Exit;
-use crate::failure_hint;
 use crate::output;
 
 /// The result of a run.
@@ -232,6 +231,8 @@ pub(crate) struct FinishedRun<'a> {
     pub(crate) exit: Exit,
     /// Why there is no answer.
     pub(crate) error: Option<String>,
+    /// What to do about it.
+    pub(crate) hint: Option<String>,
     /// The text of an answer that was not completed.
     pub(crate) partial: Option<String>,
     /// What the author of the project should know.
@@ -254,7 +255,7 @@ impl RunObject {
             raw: unfit_answer(report),
             stop: responses(&events).last().map(|response| (&response.stop).into()),
             error: finished.error.clone(),
-            hint: failure_hint::for_user(report),
+            hint: finished.hint.clone(),
             notices: notices(&events, &finished.warnings),
             denied: events.iter().filter_map(|event| denial(event, &events)).collect(),
             diagnostics: finished.diagnostics.0.clone(),

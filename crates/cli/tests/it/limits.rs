@@ -67,3 +67,40 @@ fn a_hundred_reads_at_once_take_a_bounded_memory() {
     let kilobytes: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
     assert!(kilobytes < 1_500_000, "{kilobytes} kB");
 }
+
+#[test]
+fn the_hint_of_a_limit_names_what_set_it() {
+    let script = "mode: by_turn\nreplies:\n  - ask: {list_files: {}}\n  - say: done\n    delay: 3s\n";
+    let header = "---\nname: main\nmodel: script:script.yaml\ntoolsets: [filesystem_project]\n---\nx\n";
+    let hint = |limits: &str, arguments: &[&str]| {
+        let manifest = format!(
+            "version: 1\nentry: {{agent: main}}\nagent_files: [main.agent]\nruntime: {{limits: {{{limits}}}}}\n"
+        );
+        let sandbox = Sandbox::new()
+            .file("project.yaml", &manifest)
+            .file("main.agent", header)
+            .file("script.yaml", script);
+        let ran = sandbox.run(&[&["run", ".", "go"], arguments].concat());
+        let hint = ran.stderr.lines().find_map(|line| line.strip_prefix("hint: "));
+        hint.unwrap_or_else(|| panic!("{ran:#?}")).to_owned()
+    };
+    let flag = |name: &str| format!("`{name}` sets the limit");
+    assert_eq!(hint("", &["--max-tokens", "10"]), flag("--max-tokens"));
+    assert_eq!(hint("tokens: 1000000", &["--max-tokens", "10"]), flag("--max-tokens"));
+    assert_eq!(hint("tokens: 10", &[]), flag("runtime.limits.tokens"));
+    assert_eq!(hint("tokens: 10", &["--max-tokens", "1000000"]), flag("runtime.limits.tokens"));
+    assert_eq!(hint("", &["--max-turns", "1"]), flag("--max-turns"));
+    assert!(!hint("turns: 1", &["--max-turns", "7"]).contains("--max"));
+    assert_eq!(hint("", &["--timeout", "300ms"]), flag("--timeout"));
+}
+
+#[test]
+fn a_negative_limit_is_a_wrong_value_and_no_unknown_flag() {
+    let sandbox = Sandbox::echo();
+    sandbox.run(&["run", ".", "go", "--max-cost", "-1"]).ended(2).told("must be positive");
+    sandbox
+        .run(&["run", ".", "go", "--max-tokens", "-1"])
+        .ended(2)
+        .told("invalid value '-1' for '--max-tokens <N>'");
+    sandbox.run(&["run", ".", "go", "--timeout", "-1"]).ended(2).told("a time must be more than nothing");
+}
