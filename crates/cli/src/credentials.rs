@@ -104,7 +104,7 @@ fn check_privacy(path: &Path) -> Result<(), String> {
     }
     match metadata.mode() & 0o077 {
         0 => Ok(()),
-        _ => Err("others can read it; take that right away with `chmod 600`".to_owned()),
+        _ => Err(format!("others can read it; remove the permission with `chmod 600 {}`", shown(path))),
     }
 }
 

@@ -54,8 +54,10 @@ impl SettingsError {
     /// What the reader of TOML found.
     pub(crate) fn from_toml(error: &toml_edit::de::Error, text: &str) -> Self {
         let position = error.span().map(|span| position(text, &span));
-        let (message, hint) = unknown_key(error.message())
-            .unwrap_or_else(|| (error.message().trim().replace('\n', ", "), None));
+        let message = error.message().trim();
+        let known = unknown_key(message).or_else(|| unknown_value(message)).or_else(|| missing_key(message));
+        let (message, hint) =
+            known.or_else(|| wrong_type(message)).unwrap_or_else(|| (message.replace('\n', ", "), None));
         Self { message, hint, key: Vec::new(), position }
     }
 
@@ -121,6 +123,30 @@ fn unknown_key(message: &str) -> Option<(String, Option<String>)> {
         None => format!("known here: {}", known.join(", ")),
     };
     Some((format!("unknown key `{key}`"), Some(hint)))
+}
+
+/// Reads serde's message about a value that is none of those that are allowed.
+fn unknown_value(message: &str) -> Option<(String, Option<String>)> {
+    let rest = message.strip_prefix("unknown variant `")?;
+    let (value, rest) = rest.split_once('`')?;
+    let known: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
+    let near =
+        llm_do_core::nearest(value, known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+    Some((format!("`{value}` is not one of `{}`", known.join("`, `")), near))
+}
+
+/// Reads serde's message about a key that a table must have.
+fn missing_key(message: &str) -> Option<(String, Option<String>)> {
+    let key = message.strip_prefix("missing field `")?.strip_suffix('`')?;
+    let hint = "write it beside the others: `llm-do config edit` opens the file".to_owned();
+    Some((format!("the key `{key}` is missing in this table"), Some(hint)))
+}
+
+/// Reads serde's message about a value of another type.
+fn wrong_type(message: &str) -> Option<(String, Option<String>)> {
+    let rest = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "))?;
+    let (found, expected) = rest.split_once(", expected ")?;
+    Some((format!("expected {expected}, got {found}"), None))
 }
 
 /// The keys of `models.NAME.profile`.

@@ -133,7 +133,10 @@ fn open(path: &Path) -> io::Result<File> {
     }
     // The groups are looked at only if a group may write: some systems give each user a group of one.
     if metadata.mode() & 0o022 != 0 && !llm_do_trust::foreign_files([path], None).is_empty() {
-        return Err(io::Error::other("others can write to it; take that right away with `chmod go-w`"));
+        return Err(io::Error::other(format!(
+            "others can write to it; remove the permission with `chmod go-w {}`",
+            shown(path)
+        )));
     }
     Ok(file)
 }

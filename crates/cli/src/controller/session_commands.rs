@@ -1,5 +1,6 @@
 //! The commands of a chat that change its conversation: another model, a fork, going back, a new one, saving.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use llm_do::model::ModelChoice;
@@ -100,7 +101,7 @@ impl Controller {
         let shown = visible(&path.display().to_string());
         self.front_end.remark(&match write_new(path, &text) {
             Ok(()) => format!("{} messages written to `{shown}`", messages.len()),
-            Err(error) => format!("`{shown}` was not written: {error}"),
+            Err(error) => format!("`{shown}` was not written: {}", describe_write_error(&error)),
         });
     }
 }
@@ -110,6 +111,15 @@ fn write_new(path: &Path, text: &str) -> std::io::Result<()> {
     use std::io::Write;
     let mut file = std::fs::File::options().write(true).create_new(true).open(path)?;
     file.write_all(text.as_bytes())
+}
+
+fn describe_write_error(error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::AlreadyExists => "a file of that name exists already; choose another name".to_owned(),
+        ErrorKind::NotFound => "its directory does not exist".to_owned(),
+        ErrorKind::PermissionDenied => "you have no permission to write there".to_owned(),
+        _ => error.to_string(),
+    }
 }
 
 fn describe_count(count: usize) -> String {

@@ -67,8 +67,13 @@ fn what_is_wrong_is_said_with_its_position_and_what_was_meant() {
     for (config, message, position, hint) in [
         ("model = \"test\"\nmodle = 1\n", "unknown key `modle`", ":2:1", "did you mean `model`?"),
         ("[approvals]\nmoed = \"prompt\"\n", "unknown key `moed`", ":2:1", "did you mean `mode`?"),
-        ("[approvals]\nmode = \"never\"\n", "unknown variant `never`", ":2:8", ""),
-        ("model = 5\n", "invalid type", ":1:9", ""),
+        (
+            "[approvals]\nmode = \"never\"\n",
+            "`never` is not one of `prompt`, `reject_all`, `approve_all`",
+            ":2:8",
+            "",
+        ),
+        ("model = 5\n", "expected a string, got integer `5`", ":1:9", ""),
         ("model = \"test\n", "", ":1:", ""),
         ("model = \"opnai:x\"\n", "the provider `opnai`", ":1:1", "did you mean `openai`?"),
         (
@@ -144,7 +149,7 @@ fn settings_are_changed_with_everything_else_kept_and_nothing_invalid_written() 
         (&["config", "unset", "aliases.fast"], "the model `fast` is neither an alias nor `provider:model`"),
         (&["config", "set", "model", "slwo"], "did you mean the alias `slow`?"),
         (&["config", "unset", "trust.content"], "`trust.content` is not set"),
-        (&["config", "unset", "models.\"box:*\".price.input"], "missing field `input`"),
+        (&["config", "unset", "models.\"box:*\".price.input"], "the key `input` is missing in this table"),
     ] {
         let before = std::fs::read_to_string(sandbox.config_path()).unwrap();
         sandbox.run(arguments).ended(2).told(message);
@@ -346,4 +351,15 @@ fn an_address_without_a_scheme_is_not_stored() {
     refused.told("an address begins with `http://` or `https://`").told("hint: write `http://foo`");
     assert!(!sandbox.config_path().exists());
     sandbox.run(&["config", "set", "providers.box.base_url", "https://foo"]).ended(0);
+}
+
+#[test]
+fn a_value_that_does_not_fit_is_explained_in_plain_terms() {
+    let sandbox = Sandbox::new();
+    let set = |key: &str, value: &str| sandbox.run(&["config", "set", key, value]).ended(2);
+    let refused =
+        set("approvals.mode", "promt").told("`promt` is not one of `prompt`, `reject_all`, `approve_all`");
+    refused.told("hint: did you mean `prompt`?");
+    set("models.x.price.input", "2").told("the key `output` is missing in this table");
+    set("secret_files.allow", "3").told("expected a sequence, got integer `3`");
 }

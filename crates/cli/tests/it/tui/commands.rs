@@ -208,3 +208,12 @@ fn a_model_is_picked_from_the_list() {
     session.keys("exit\r");
     ended(&session, 0);
 }
+
+#[test]
+fn a_conversation_is_not_saved_over_a_file() {
+    let sandbox = remembering().file("notes.md", "mine\n");
+    let session = chat(&sandbox);
+    command(&session, "/save notes.md", "a file of that name exists already");
+    command(&session, "/save gone/notes.md", "its directory does not exist");
+    leave(&session);
+}
