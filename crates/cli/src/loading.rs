@@ -40,7 +40,9 @@ fn load_restricted(location: &ProjectLocation) -> Result<LoadedProject, CommandE
     let catalog = catalog(location, EnvFile::Ignored)?;
     let project = llm_do_project::load_restricted(&location.path, &location.set, &catalog)?;
     show_notices(&project);
-    notice_code_not_run(&project);
+    if let Some(notice) = code_not_run(&project) {
+        output::early_notice(&notice);
+    }
     Ok(project)
 }
 
@@ -48,7 +50,7 @@ fn load_restricted(location: &ProjectLocation) -> Result<LoadedProject, CommandE
 pub(crate) fn load_for_looking(location: &ProjectLocation) -> Result<LoadedProject, CommandError> {
     let project = load_static(location)?;
     if !project.has_code() || !trust::may_run_code(&project) {
-        notice_code_not_run(&project);
+        notice_not_run_by_looking(&project);
         return Ok(project);
     }
     load_with_code(location, &project)
@@ -82,16 +84,26 @@ pub(crate) fn show_notices(project: &LoadedProject) {
     }
 }
 
-/// Shows a notice if code was not run, so that something is missing.
-pub(crate) fn notice_code_not_run(project: &LoadedProject) {
-    if project.has_code() && !project.ran_code() {
-        let missing = if project.unseen.is_empty() {
-            String::new()
-        } else {
-            format!(", so these are missing: {}", visible_line(&project.unseen.join(", ")))
-        };
-        output::early_notice(&format!("the Python code of this project was not run{missing}"));
+/// Shows a notice if a command that only looks did not run code, and how it may.
+pub(crate) fn notice_not_run_by_looking(project: &LoadedProject) {
+    if let Some(notice) = code_not_run(project) {
+        let root = trust::shown_root(&project.root);
+        output::early_notice(&format!(
+            "{notice}\nhint: `llm-do trust {root} --own` lets commands that only look run it"
+        ));
     }
+}
+
+/// Says that code was not run, and what is missing without it.
+fn code_not_run(project: &LoadedProject) -> Option<String> {
+    if !project.has_code() || project.ran_code() {
+        return None;
+    }
+    let missing = match &project.unseen[..] {
+        [] => String::new(),
+        unseen => format!(", so these are missing: {}", visible_line(&unseen.join(", "))),
+    };
+    Some(format!("the Python code of this project was not run{missing}"))
 }
 
 /// What happens to the `.env` of a project.

@@ -21,7 +21,7 @@ use crate::environment::state_directory;
 use crate::output;
 use crate::wrap;
 
-pub(crate) use text::{date, list as powers_list, shown_digest};
+pub(crate) use text::{date, list as powers_list, shown_digest, shown_root};
 
 /// More powers than these are not agreed to: nobody reads such a list.
 const MAX_POWERS: usize = 100;

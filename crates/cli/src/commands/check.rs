@@ -116,7 +116,7 @@ fn print_text(loaded: &Result<LoadedProject, Diagnostics>, reach: bool) {
         Ok(project) => {
             show(&project.notices);
             if reach {
-                loading::notice_code_not_run(project);
+                loading::notice_not_run_by_looking(project);
                 output::to_stdout(&printable(&project.reach().to_string()));
             } else {
                 output::to_stdout(&summary(project));

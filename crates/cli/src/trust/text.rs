@@ -64,7 +64,7 @@ pub(crate) fn date(entry: &TrustEntry) -> String {
 }
 
 /// Returns the directory of a project as a person would write it.
-pub(super) fn shown_root(root: &Path) -> String {
+pub(crate) fn shown_root(root: &Path) -> String {
     let shown = root.display().to_string();
     visible_line(if shown.is_empty() { "." } else { &shown })
 }

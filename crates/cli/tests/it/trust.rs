@@ -274,6 +274,10 @@ fn without_its_powers_a_project_is_asked_about_like_any_other() {
 fn without_its_powers_a_project_runs_no_code_and_says_what_is_missing() {
     let sandbox = marked();
     sandbox.run(&["run", "p", "hi", "--trust=none"]).ended(0).said("hi\n").told("was not run");
+    sandbox
+        .run(&["list", "p"])
+        .ended(0)
+        .told("hint: `llm-do trust p --own` lets commands that only look run it");
     let ran: Ran = sandbox.command(&["run", "p", "hi"]).env("LLM_DO_TRUST", "none").output().unwrap().into();
     ran.ended(0).said("hi\n");
     assert!(!was_run(&sandbox));
