@@ -130,7 +130,7 @@ mod tests {
             ("-mtest:echo run m2", "run -mtest:echo m2"),
             ("--trust run m2", "run --trust m2"),
             ("-p run call", "call -p run"),
-            ("--unknown run m2", "run --unknown m2"),
+            ("--nonsense run m2", "run --nonsense m2"),
             ("--output json list", "list --output json"),
             ("--help", "--help"),
             ("help run", "help run"),
