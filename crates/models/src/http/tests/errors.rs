@@ -121,13 +121,13 @@ async fn a_handshake_that_never_ends_is_given_up() {
         std::future::pending::<()>().await;
     })
     .await;
-    let settings = HttpSettings { connect_timeout: Duration::from_millis(100), ..HttpSettings::default() };
+    let settings = HttpSettings { connect_timeout: Duration::from_millis(1600), ..HttpSettings::default() };
     let transport = HttpTransport::new(settings).unwrap();
 
     let error = fails(&transport, &format!("https://127.0.0.1:{}/", server.port)).await;
 
     let expected = format!(
-        "127.0.0.1:{} did not answer the TLS handshake within 50ms and may not speak TLS: use `http://` in its \
+        "127.0.0.1:{} did not answer the TLS handshake within 800ms and may not speak TLS: use `http://` in its \
          address",
         server.port
     );
