@@ -251,7 +251,7 @@ pub struct RunStart {
     /// The wall time after which the run is stopped. It does not hold when the run is continued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// Whether it continues an earlier conversation, which only the process that holds it can do.
+    /// Whether it continues an earlier conversation: a turn of a session, or a run that began with messages.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_turn: bool,
     /// The context values that were given to this run by name.

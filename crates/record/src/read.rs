@@ -55,8 +55,10 @@ pub struct RunSummary {
     pub unpriced: u64,
     /// The calls of agents and tools.
     pub calls: u64,
-    /// Whether it can be continued.
+    /// Whether it can be continued by itself.
     pub can_resume: bool,
+    /// Whether it is a turn of a conversation.
+    pub is_turn: bool,
 }
 
 /// How a run is.
@@ -294,13 +296,14 @@ impl Reader {
             unpriced: unsigned(row, 11)?,
             calls: unsigned(row, 12)?,
             can_resume: row.get(13)? && can_resume(state),
+            is_turn: row.get(14)?,
         })
     }
 }
 
 const SUMMARY: &str = "SELECT uuid, status, entry, title, projects.root, coalesce(began, 0), ended, error, tokens_in, tokens_out, cost,
     unpriced, calls, is_turn = 0 AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.stream = streams.id
-        AND calls.key = CAST(streams.ordinal AS TEXT) AND calls.finished IS NOT NULL)
+        AND calls.key = CAST(streams.ordinal AS TEXT) AND calls.finished IS NOT NULL), is_turn
     FROM streams LEFT JOIN projects ON projects.id = streams.project";
 
 /// Returns whether a run that has no result may get one.

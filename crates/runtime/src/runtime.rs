@@ -71,9 +71,6 @@ impl Runtime {
             _ => None,
         });
         let (begun, agent) = begun.ok_or(ResumeError::NotStarted { run })?;
-        if begun.is_turn {
-            return Err(ResumeError::Turn { run });
-        }
         if let Some((status, error)) = result_of(&claimed.events, begun.ordinal) {
             return Err(ResumeError::Ended { run, status, error });
         }
@@ -194,12 +191,6 @@ pub enum ResumeError {
         status: Status,
         /// Why it failed, if it did.
         error: Option<String>,
-    },
-    /// It is a turn of a session, or begins with messages of another run, and those are not in its record.
-    #[error("run {run} is a turn of a chat, which cannot be resumed by itself")]
-    Turn {
-        /// The run.
-        run: RunId,
     },
     /// Something is said about a call whose outcome is recorded, or that is not in the record.
     #[error("run {run} has no call `{call}` whose outcome is unknown")]

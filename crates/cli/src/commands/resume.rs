@@ -48,6 +48,12 @@ fn refuse_ended(reader: &Reader, run: &RunSummary) -> Result<(), CommandError> {
         let holder = reader.holder(run.id).ok().flatten().unwrap_or_else(|| "another process".to_owned());
         return Err(CommandError::failed(format!("run {id} is being continued by {holder}")));
     }
+    if run.is_turn {
+        return Err(CommandError::with_hint(
+            format!("run {id} is a turn of a chat, which is not continued by itself"),
+            format!("`llm-do show {id}` shows what it did"),
+        ));
+    }
     let state = run.state.as_str();
     let error = run.error.as_deref().map(|error| format!(": {}", visible_line(error))).unwrap_or_default();
     Err(CommandError::with_hint(

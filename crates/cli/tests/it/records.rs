@@ -220,7 +220,8 @@ fn a_turn_of_a_chat_is_recorded_and_not_resumed() {
     assert!(!ran.stderr.contains("to continue"), "{ran:?}");
     let listed = runs(&sandbox);
     assert_eq!((&listed[0]["status"], &listed[0]["can_resume"]), (&"timed_out".into(), &false.into()));
-    sandbox.run(&["resume", "last"]).ended(2);
+    let refused = sandbox.run(&["resume", "last"]).ended(2);
+    assert!(refused.stderr.contains("is a turn of a chat"), "{refused:?}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures::TryFutureExt;
 use futures::future::{BoxFuture, FutureExt};
 use http::Uri;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -143,10 +144,7 @@ impl Service<Uri> for Opened {
     }
 }
 
-/// How long to wait before a name is looked up once more: a network that has just come up may not know it yet.
-const RESOLVE_AGAIN_AFTER: Duration = Duration::from_millis(500);
-
-/// The system's resolver, asked twice. Its failures can be told from those of connecting.
+/// The system's resolver, whose failures can be told from those of connecting.
 #[derive(Clone)]
 struct Resolver(GaiResolver);
 
@@ -160,15 +158,7 @@ impl Service<Name> for Resolver {
     }
 
     fn call(&mut self, name: Name) -> Self::Future {
-        let mut resolver = self.0.clone();
-        async move {
-            if let Ok(addresses) = resolver.call(name.clone()).await {
-                return Ok(addresses);
-            }
-            tokio::time::sleep(RESOLVE_AGAIN_AFTER).await;
-            resolver.call(name).await.map_err(|_: io::Error| Unresolved)
-        }
-        .boxed()
+        self.0.call(name).map_err(|_: io::Error| Unresolved).boxed()
     }
 }
 

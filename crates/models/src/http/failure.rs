@@ -47,8 +47,7 @@ pub(super) fn unsent(kind: ModelErrorKind, message: impl Into<String>) -> ModelE
 /// The name of the host has no address.
 pub(super) fn unresolved(host: &str) -> ModelError {
     let message = format!("could not resolve host {host}; are you offline, or is the name misspelled?");
-    // The resolver has tried twice, and each try may take seconds.
-    ModelError { is_final: true, ..unsent(ModelErrorKind::Network, message) }
+    unsent(ModelErrorKind::Network, message)
 }
 
 /// Connecting took too long.

@@ -29,7 +29,8 @@ pub struct RunReport {
     pub messages: Vec<Arc<Message>>,
     /// Whether a call had to ask and nobody could be asked.
     pub nobody_to_ask: bool,
-    /// Whether the run is recorded and can be continued ([`Runtime::resume`](crate::Runtime::resume)).
+    /// Whether the run is recorded, has no result yet, and can be continued by itself
+    /// ([`Runtime::resume`](crate::Runtime::resume)). A turn of a session is continued by the next one.
     pub can_resume: bool,
     /// How long it took.
     pub duration: Duration,

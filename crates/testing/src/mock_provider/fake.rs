@@ -95,7 +95,7 @@ async fn failure(fault: Fault, host: &str) -> ModelError {
         Fault::DnsFailure => {
             let message =
                 format!("could not resolve host {name}; are you offline, or is the name misspelled?");
-            ModelError { is_final: true, ..unsent(ModelErrorKind::Network, message) }
+            unsent(ModelErrorKind::Network, message)
         }
         Fault::TlsFailure => unsent(
             ModelErrorKind::Invalid,
