@@ -1,9 +1,11 @@
 //! The question whether a project is trusted, at a terminal.
 
+use std::process::Command;
+
 use llm_do_testing::terminal::TerminalSession;
 
 use crate::support::Sandbox;
-use crate::tui::support::{AtTerminal, start};
+use crate::tui::support::{AtTerminal, COLUMNS, ROWS, start};
 
 const CHOICES: &str = "[N] no >";
 
@@ -24,6 +26,21 @@ fn replied(sandbox: &Sandbox, reply: &str) -> (i32, TerminalSession) {
     session.wait_for(CHOICES);
     session.keys(reply);
     (session.wait_exit(), session)
+}
+
+/// Starts the program when there is a file `go`.
+fn start_when_told(sandbox: &Sandbox, arguments: &[&str]) -> TerminalSession {
+    let program = AtTerminal::new(sandbox, arguments).command();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "while [ ! -e go ]; do sleep 0.05; done; exec \"$@\"", "sh"]);
+    shell.arg(program.get_program()).args(program.get_args()).current_dir(sandbox.root());
+    for (name, value) in program.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    TerminalSession::spawn(shell, COLUMNS, ROWS)
 }
 
 fn was_run(sandbox: &Sandbox) -> bool {
@@ -63,8 +80,11 @@ fn a_project_can_be_run_without_its_powers() {
 #[test]
 fn what_was_typed_before_the_question_is_not_an_answer() {
     let sandbox = marked();
-    let session = start(&sandbox, &["run", ".", "hello", "--headless"]);
+    let session = start_when_told(&sandbox, &["run", ".", "hello", "--headless"]);
     session.keys("y\r");
+    // The terminal shows it, so it waits for whoever reads next.
+    session.wait_for("y");
+    std::fs::write(sandbox.path("go"), "").unwrap();
     session.wait_for(CHOICES);
     session.keys("\r");
     assert_eq!(session.wait_exit(), 2, "{}", session.scrollback_text());
