@@ -83,7 +83,13 @@ pub(crate) fn look(approval: Approval) -> Arc<dyn Tool> {
 pub(crate) fn looking(model: impl Into<ModelChoice>, approval: Approval) -> RuntimeBuilder {
     let agent = AgentSpec::new("main", "Look at everything.").tool("look").model(model);
     let project = Project::builder().agent(agent).tool(look(approval)).build();
-    let limits = Limits { turns: Some(u32::MAX), ..Limits::default() };
+    // The runs are longer than the default limits allow.
+    let limits = Limits {
+        turns: Some(u32::MAX),
+        requests: Some(u64::MAX),
+        tool_calls: Some(u64::MAX),
+        ..Limits::default()
+    };
     Runtime::builder(project.expect("a project")).limits(limits)
 }
 
