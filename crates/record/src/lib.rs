@@ -27,7 +27,6 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use llm_do_core::{Event, RunId};
 use llm_do_runtime::{ClaimedRun, RunWriter, Store, StoreError};
-use llm_do_secrets::KnownSecrets;
 use tokio::sync::oneshot;
 
 pub use crate::prune::PruneFilter;
@@ -48,20 +47,10 @@ pub struct Record {
 impl Record {
     /// Opens the record in a file, and creates it, with its directory, if it is missing.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
-        Self::open_with(path.as_ref(), None)
-    }
-
-    /// As [`open`](Self::open); removes secrets that this process knows from everything that is written.
-    ///
-    /// Events come without them already. This catches a secret that was learned after an event was made.
-    pub fn open_without(path: impl AsRef<Path>, secrets: KnownSecrets) -> Result<Self, StoreError> {
-        Self::open_with(path.as_ref(), Some(secrets))
-    }
-
-    fn open_with(path: &Path, secrets: Option<KnownSecrets>) -> Result<Self, StoreError> {
+        let path = path.as_ref();
         files::create(path)?;
         let connection = schema::open_to_write(path)?;
-        let writer = EventQueue::start(connection, path, secrets)?;
+        let writer = EventQueue::start(connection, path)?;
         Ok(Self { writer: Arc::new(writer), path: path.to_owned() })
     }
 

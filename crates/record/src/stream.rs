@@ -8,7 +8,6 @@ use llm_do_core::{
     RunStart, Usage,
 };
 use llm_do_runtime::StoreError;
-use llm_do_secrets::SecretMask;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::claim::holder;
@@ -87,12 +86,7 @@ impl Stream {
     }
 
     /// Writes an event and everything that follows from it.
-    pub(crate) fn write(
-        &mut self,
-        connection: &Connection,
-        event: &Event,
-        mask: Option<&SecretMask>,
-    ) -> Result<(), StoreError> {
+    pub(crate) fn write(&mut self, connection: &Connection, event: &Event) -> Result<(), StoreError> {
         let seq = event.seq.unwrap_or(self.next_seq);
         if seq != self.next_seq {
             return Err(corrupt(format!("event {seq} came where event {} belongs", self.next_seq)));
@@ -100,7 +94,6 @@ impl Stream {
         let call = self.call(connection, &event.call)?;
         let row = EventRow { stream: self.id, seq: to_sql(seq)?, call, time: nanoseconds(event)? };
         let body = serde_json::to_value(&event.body).map_err(corrupt)?;
-        let body = mask.map_or_else(|| body.clone(), |mask| mask.value(body.clone()));
         let mut blobs = Vec::new();
         let body = pack(body, &mut blobs).to_string();
         self.keep(connection, blobs)?;

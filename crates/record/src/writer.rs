@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use llm_do_core::{Event, RunId};
 use llm_do_runtime::{Ack, AckSender, Durability, RunWriter, StoreError};
-use llm_do_secrets::KnownSecrets;
 use parking_lot::{Condvar, Mutex};
 use rusqlite::Connection;
 
@@ -63,11 +62,7 @@ pub(crate) struct ClaimedStream {
 
 impl EventQueue {
     /// Starts the thread over a connection.
-    pub(crate) fn start(
-        mut connection: Connection,
-        path: &Path,
-        secrets: Option<KnownSecrets>,
-    ) -> Result<Self, StoreError> {
+    pub(crate) fn start(mut connection: Connection, path: &Path) -> Result<Self, StoreError> {
         let queue = Arc::new(Queue { state: Mutex::default(), changed: Condvar::new() });
         // The file of the log does not say how much is in it, as it never shrinks.
         let log_pages = Arc::new(AtomicU64::new(0));
@@ -81,7 +76,6 @@ impl EventQueue {
             connection,
             log_pages,
             path: path.to_owned(),
-            secrets,
             streams: HashMap::new(),
             is_synced: false,
         };
@@ -191,7 +185,6 @@ impl Drop for StreamWriter {
 pub(crate) struct Writing {
     pub(crate) connection: Connection,
     pub(crate) path: PathBuf,
-    secrets: Option<KnownSecrets>,
     /// The pages in the log after the last commit.
     log_pages: Arc<AtomicU64>,
     streams: HashMap<RunId, (Stream, Claim)>,
@@ -269,7 +262,6 @@ impl Writing {
     }
 
     fn write_all(&mut self, pending: &[Pending]) -> Result<(), StoreError> {
-        let mask = self.secrets.as_ref().map(KnownSecrets::mask);
         let mut touched: Vec<RunId> = Vec::new();
         for Pending { run, event, .. } in pending {
             if run.broken.lock().is_some() {
@@ -287,7 +279,7 @@ impl Writing {
                 touched.push(run.run);
             }
             if let Some((stream, _)) = self.streams.get_mut(&run.run) {
-                stream.write(&self.connection, event, mask.as_ref())?;
+                stream.write(&self.connection, event)?;
             }
         }
         let streams = touched.iter().filter_map(|run| self.streams.get(run));
