@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use llm_do::approval::ApprovalMode;
 use llm_do::event::{Event, EventBody};
-use llm_do::record::ProjectSource;
+use llm_do_core::RunStart;
 use llm_do_record::{Reader, RecordedState, RunSummary};
 
 use crate::arguments::ResumeArguments;
@@ -15,7 +16,7 @@ use crate::location::ProjectLocation;
 use crate::plan::Plan;
 use crate::record::{self, short_id};
 use crate::text::visible_line;
-use crate::{loading, unknown};
+use crate::{loading, output, unknown};
 
 /// Continues a recorded run.
 pub(crate) fn resume(arguments: &ResumeArguments) -> Result<Exit, CommandError> {
@@ -23,18 +24,23 @@ pub(crate) fn resume(arguments: &ResumeArguments) -> Result<Exit, CommandError> 
     refuse_ended(&reader, &run)?;
     let events = reader.events(run.id, None).map_err(|error| CommandError::failed(error.to_string()))?;
     drop(reader);
-    let source = source_of(&events)?;
+    let start = start_of(&events)?;
+    let source = start.source.clone().ok_or_else(not_ours)?;
     let settlements = unknown::settlements(&events, &arguments.unknown)?;
     let kind = FrontEndKind::for_run(&arguments.options)?;
     let location = ProjectLocation { path: source.path, set: source.set };
     if !location.path.exists() {
-        return Err(CommandError::usage(format!(
-            "the project of the run is gone: {} does not exist",
-            visible_line(&location.path.display().to_string())
-        )));
+        return Err(CommandError::with_hint(
+            format!(
+                "the project of the run is gone: {} does not exist",
+                visible_line(&location.path.display().to_string())
+            ),
+            "put it back where it was, or begin a new run",
+        ));
     }
     let project = loading::load(&location, arguments.options.trust.as_deref())?;
     let plan = Plan::new(project, &location, &arguments.options, kind)?;
+    note_mode(start.mode, plan.mode);
     controller::execute(plan, Task::Resume { run: run.id, settlements })
 }
 
@@ -46,7 +52,10 @@ fn refuse_ended(reader: &Reader, run: &RunSummary) -> Result<(), CommandError> {
     }
     if run.state == RecordedState::Running {
         let holder = reader.holder(run.id).ok().flatten().unwrap_or_else(|| "another process".to_owned());
-        return Err(CommandError::failed(format!("run {id} is being continued by {holder}")));
+        return Err(CommandError::failed_with_hint(
+            format!("run {id} is being continued by {holder}"),
+            format!("wait until it ends; `llm-do show {id}` shows how far it is"),
+        ));
     }
     if run.is_turn {
         return Err(CommandError::with_hint(
@@ -62,15 +71,27 @@ fn refuse_ended(reader: &Reader, run: &RunSummary) -> Result<(), CommandError> {
     ))
 }
 
-/// What the run's project was loaded from.
-fn source_of(events: &[Arc<Event>]) -> Result<ProjectSource, CommandError> {
+/// What the run was started with.
+fn start_of(events: &[Arc<Event>]) -> Result<&RunStart, CommandError> {
     let start = events.iter().find_map(|event| match &event.body {
-        EventBody::RunStarted(start) => Some(start),
+        EventBody::RunStarted(start) => Some(&**start),
         _ => None,
     });
-    start.and_then(|start| start.source.clone()).ok_or_else(|| {
-        CommandError::usage(
-            "the run was not started by `llm-do run`: only the program that started it can resume it",
-        )
-    })
+    start.ok_or_else(not_ours)
+}
+
+fn not_ours() -> CommandError {
+    CommandError::usage(
+        "the run was not started by `llm-do run`: only the program that started it can resume it",
+    )
+}
+
+/// Says that a flag does not loosen the approval mode of the run.
+fn note_mode(recorded: ApprovalMode, given: ApprovalMode) {
+    if given == ApprovalMode::ApproveAll && recorded != given {
+        let mode = if recorded == ApprovalMode::RejectAll { "none" } else { "prompt" };
+        output::early_notice(&format!(
+            "the run keeps its approval mode: it was started with `--approve {mode}`"
+        ));
+    }
 }

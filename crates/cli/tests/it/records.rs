@@ -138,6 +138,17 @@ fn an_agent_is_told_that_nobody_knows_whether_a_call_happened() {
 }
 
 #[test]
+fn a_resumed_run_says_that_it_keeps_its_approval_mode() {
+    let sandbox = Sandbox::scripted("mode: by_turn\nreplies:\n  - {delay: 1s, say: late}\n");
+    sandbox.run(&["run", ".", "go", "--timeout", "300ms"]).ended(124);
+    let resumed = sandbox.run(&["resume", "last", "-a", "all"]).ended(0);
+    assert!(resumed.stderr.contains("it was started with `--approve prompt`"), "{resumed:?}");
+    sandbox.run(&["run", ".", "go", "--timeout", "300ms", "-a", "all"]).ended(124);
+    let resumed = sandbox.run(&["resume", "last", "-a", "all"]).ended(0);
+    assert!(!resumed.stderr.contains("approval mode"), "{resumed:?}");
+}
+
+#[test]
 fn of_two_that_resume_a_run_one_goes_on_and_the_other_names_it() {
     let sandbox = slow();
     killed(&sandbox);
