@@ -26,8 +26,8 @@ use examples::{
     TRUST_EXAMPLES,
 };
 pub(crate) use records::{
-    PruneArguments, RecordArguments, ResumeArguments, RunsAction, RunsArguments, ShowArguments,
-    UsageArguments, UsageGroup,
+    ApprovalsArguments, ApproveArguments, DenyArguments, PruneArguments, RecordArguments, ResumeArguments,
+    RunsAction, RunsArguments, ShowArguments, UsageArguments, UsageGroup,
 };
 pub(crate) use user::{AuthAction, AuthArguments, ConfigAction, ConfigArguments};
 
@@ -47,6 +47,12 @@ pub(crate) enum Command {
     Chat(ChatArguments),
     /// Continue a recorded run where it stopped
     Resume(ResumeArguments),
+    /// List the questions that wait for an answer, or show one
+    Approvals(ApprovalsArguments),
+    /// Answer a question: allow the call
+    Approve(ApproveArguments),
+    /// Answer a question: deny the call
+    Deny(DenyArguments),
     /// List recorded runs
     Runs(RunsArguments),
     /// Show what happened in a recorded run
@@ -301,6 +307,9 @@ pub(crate) struct RunOptions {
     /// Same as `--approve none`
     #[arg(help_heading = "Approvals and trust", long, conflicts_with = "approve")]
     pub(crate) reject_all: bool,
+    /// Deny what is parked and not answered within this time: `90s`, `5m`, `24h`
+    #[arg(help_heading = "Approvals and trust", long, value_name = "TIME", value_parser = duration)]
+    pub(crate) answer_within: Option<Duration>,
     /// Ask a running program, in JSON lines over a file descriptor (`3`; `3,4` to read and write) or a Unix socket
     #[arg(help_heading = "Approvals and trust", long, value_name = "FD|SOCKET", conflicts_with_all = ["approve_all", "reject_all", "approve"])]
     pub(crate) approvals_from: Option<String>,
@@ -420,6 +429,8 @@ pub(crate) enum Approve {
     All,
     /// Deny them
     None,
+    /// Leave the questions open and end; `llm-do approve` and `llm-do deny` answer them, `llm-do resume` goes on
+    Park,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -531,8 +542,9 @@ fn duration(text: &str) -> Result<Duration, String> {
         "" | "s" => 1.0,
         "ms" => 0.001,
         "m" => 60.0,
-        "h" => 3600.0,
-        unit => return Err(format!("`{unit}` is not a unit: write `90`, `90s`, `5m` or `1h`")),
+        "h" => 3_600.0,
+        "d" => 86_400.0,
+        unit => return Err(format!("`{unit}` is not a unit: write `90`, `90s`, `5m`, `1h` or `2d`")),
     };
     let amount: f64 =
         number.parse().map_err(|_| "expected a number of seconds, or `90s`, `5m`".to_owned())?;

@@ -1,5 +1,6 @@
 //! The commands, one module each.
 
+mod approvals;
 mod auth;
 mod call;
 mod chat;
@@ -30,6 +31,9 @@ pub(crate) fn execute(command: Command) -> Exit {
         Command::Run(arguments) => run::run(&arguments),
         Command::Chat(arguments) => chat::chat(&arguments),
         Command::Resume(arguments) => resume::resume(&arguments),
+        Command::Approvals(arguments) => approvals::approvals(&arguments),
+        Command::Approve(arguments) => approvals::approve(&arguments),
+        Command::Deny(arguments) => approvals::deny(&arguments),
         Command::Runs(arguments) => runs::runs(&arguments),
         Command::Show(arguments) => show::show(&arguments),
         Command::Usage(arguments) => usage::usage(&arguments),

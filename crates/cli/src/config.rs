@@ -90,7 +90,8 @@ impl UserConfig {
         let strictness = |mode: &ApprovalMode| match mode {
             ApprovalMode::ApproveAll => 0,
             ApprovalMode::Prompt => 1,
-            ApprovalMode::RejectAll => 2,
+            ApprovalMode::Park => 2,
+            ApprovalMode::RejectAll => 3,
         };
         let own = self.settings.approvals.mode.map(ApprovalMode::from);
         own.into_iter().chain(project).max_by_key(strictness).unwrap_or_default()

@@ -27,6 +27,8 @@ pub(crate) enum Exit {
     TimedOut,
     /// Interrupted: SIGINT, or stopped by a person.
     Interrupted,
+    /// It waits for answers, and can be resumed once there are some.
+    Parked,
     /// Nobody reads stdout any more, which ends other programs by SIGPIPE.
     Unread,
     /// Ended by SIGTERM.
@@ -49,6 +51,7 @@ impl Exit {
             Status::Output => Self::Output,
             Status::TimedOut => Self::TimedOut,
             Status::Interrupted => Self::Interrupted,
+            Status::Parked => Self::Parked,
         }
     }
 
@@ -62,6 +65,8 @@ impl Exit {
             Self::Limit => 4,
             Self::Denied => 5,
             Self::Output => 6,
+            // `EX_TEMPFAIL` of sysexits.h: try again later.
+            Self::Parked => 75,
             Self::TimedOut => 124,
             Self::HungUp => 129,
             Self::Interrupted => 130,

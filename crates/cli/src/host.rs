@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use llm_do::approval::ApprovalMode;
 use llm_do::call::RunBuilder;
 use llm_do::event::Event;
 use llm_do::model::{Cassette, Environment, HttpSettings, HttpTransport, ModelChoice, StandardModels};
@@ -41,6 +42,7 @@ pub(crate) struct Host {
     pub(crate) verbose: u8,
     pub(crate) interrupts: Interrupts,
     timeout: Option<Duration>,
+    answer_within: Option<Duration>,
     given_limits: Limits,
     given_model: Option<String>,
     /// Draws the status line while it lives.
@@ -109,6 +111,7 @@ impl Host {
             verbose: plan.verbose,
             interrupts,
             timeout: plan.timeout,
+            answer_within: plan.answer_within,
             given_limits: plan.given_limits,
             given_model: match plan.model {
                 Some(ChosenModel::Flag(model)) => Some(model),
@@ -124,7 +127,11 @@ impl Host {
 
     /// Prepares a run with the options of this host.
     pub(crate) fn prepare(&self, name: impl Into<Name>, input: Input) -> RunBuilder {
-        self.with_timeout(self.runtime.run(name, input))
+        let run = self.with_timeout(self.runtime.run(name, input));
+        match self.answer_within {
+            Some(limit) => run.answer_within(limit),
+            None => run,
+        }
     }
 
     /// Returns where the limits of a run were set.
@@ -229,7 +236,8 @@ fn with_model(mut builder: RuntimeBuilder, plan: &Plan, console: &Console, has_t
     builder
 }
 
-/// Adds the approver: a program that the user named, the terminal UI, or the person at the terminal.
+/// Adds the approver: a program that the user named, the terminal UI, or the person at the terminal. Nobody is asked if
+/// questions are left open.
 fn with_approver(
     builder: RuntimeBuilder,
     plan: &mut Plan,
@@ -237,6 +245,9 @@ fn with_approver(
     console: &Arc<Console>,
     barrier: &Arc<EventBarrier>,
 ) -> RuntimeBuilder {
+    if plan.mode == ApprovalMode::Park {
+        return builder;
+    }
     if let Some(program) = plan.approver.take() {
         return builder.approver(program);
     }

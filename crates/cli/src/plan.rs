@@ -31,6 +31,8 @@ pub(crate) struct Plan {
     /// The program that answers approvals, if the user named one.
     pub(crate) approver: Option<ProgramApprover>,
     pub(crate) mode: ApprovalMode,
+    /// How long a question that is left open may wait for its answer.
+    pub(crate) answer_within: Option<Duration>,
     pub(crate) limits: Limits,
     pub(crate) timeout: Option<Duration>,
     pub(crate) output: Output,
@@ -62,6 +64,7 @@ impl Plan {
         let user = config::current(Some(&project.root))?;
         let model = chosen_model(&project, options, &environment)?;
         let mode = mode(options).unwrap_or_else(|| config::mode_of(&project, user));
+        check_answer_within(options)?;
         let limits = limits(&project, options);
         let cassette = options.cassette.open()?;
         Ok(Self {
@@ -71,6 +74,7 @@ impl Plan {
             model,
             approver,
             mode,
+            answer_within: options.answer_within,
             limits,
             timeout: options.timeout,
             output: options.output,
@@ -156,7 +160,18 @@ fn mode(options: &RunOptions) -> Option<ApprovalMode> {
         (true, _, _) | (_, _, Some(Approve::All)) => Some(ApprovalMode::ApproveAll),
         (_, true, _) | (_, _, Some(Approve::None)) => Some(ApprovalMode::RejectAll),
         (_, _, Some(Approve::Prompt)) => Some(ApprovalMode::Prompt),
+        (_, _, Some(Approve::Park)) => Some(ApprovalMode::Park),
         (false, false, None) => None,
+    }
+}
+
+fn check_answer_within(options: &RunOptions) -> Result<(), CommandError> {
+    match options.answer_within {
+        Some(_) if options.approve != Some(Approve::Park) => Err(CommandError::with_hint(
+            "`--answer-within` is about questions that are left open",
+            "add `--approve park`",
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -1,16 +1,20 @@
 //! The end of a run: the answer or the object on stdout, everything else on stderr.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use llm_do::approval::ApprovalRequest;
+use llm_do::event::Status;
 use llm_do::{RunError, RunReport};
+use llm_do_core::counted;
+use llm_do_record::{question_id, short_id};
 
 use crate::arguments::Output;
 use crate::exit::Exit;
 use crate::host::Host;
 use crate::output::{self, usage_line};
-use crate::record::short_id;
 use crate::run_object::{FinishedRun, RunObject, unfit_answer};
-use crate::text::visible;
+use crate::text::{visible, visible_line};
 use crate::{failure_hint, text};
 
 /// So many characters of an answer that does not fit are shown.
@@ -81,7 +85,26 @@ impl Host {
 
 /// How to continue a run that has no result yet.
 pub(crate) fn resume_line(report: &RunReport) -> Option<String> {
-    report.can_resume.then(|| format!("to continue: llm-do resume {}", short_id(report.id)))
+    let resume = report.can_resume.then(|| format!("to continue: llm-do resume {}", short_id(report.id)))?;
+    Some(match report.status {
+        Status::Parked => format!("{}\n{resume}", open_questions(report)),
+        _ => resume,
+    })
+}
+
+/// What a parked run waits for, and how that is answered.
+fn open_questions(report: &RunReport) -> String {
+    let open = report.open_requests();
+    let line = |request: &Arc<ApprovalRequest>| {
+        let id = question_id(report.id, &request.id);
+        format!("  {id}  {} wants to {}", visible_line(&request.path), visible_line(&request.description))
+    };
+    let lines: Vec<String> = open.iter().map(line).collect();
+    format!(
+        "waits for {}:\n{}\nto answer: llm-do approve ID, or llm-do deny ID",
+        counted(open.len(), "answer"),
+        lines.join("\n")
+    )
 }
 
 /// Why a run gave no answer, without the hint, which may be written for a model.

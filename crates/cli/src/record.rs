@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use llm_do::event::RunId;
 use llm_do::usage::Money;
 use llm_do_record::{FindError, MIN_ID_CHARS, Reader, Record, RunSummary};
 
@@ -15,9 +14,6 @@ use crate::text::visible_line;
 
 /// The variable that names another file, or `none`.
 const VARIABLE: &str = "LLM_DO_RECORD";
-
-/// How many digits of an id are shown. Ids are random from their first digit on.
-const SHOWN_DIGITS: usize = 8;
 
 /// Where runs are recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,11 +127,6 @@ pub(crate) fn find(arguments: &RecordArguments, id: &str) -> Result<(Reader, Run
         Err(FindError::Store(error)) => Err(CommandError::failed(error.to_string())),
         Err(other) => Err(CommandError::failed(format!("`{shown}` cannot be looked up: {other:?}"))),
     }
-}
-
-/// The part of an id that people read and type.
-pub(crate) fn short_id(run: RunId) -> String {
-    run.to_string().chars().take(SHOWN_DIGITS).collect()
 }
 
 /// What was run, on one line.

@@ -9,13 +9,14 @@
 use std::sync::Arc;
 
 use llm_do::RunReport;
-use llm_do::approval::Decision;
+use llm_do::approval::{ApprovalRequest, Decision};
 use llm_do::call::FailureKind;
-use llm_do::event::{Event, EventBody, ModelResult, Status};
+use llm_do::event::{Event, EventBody, ModelResult, RunId, Status};
 use llm_do::model::{ModelResponse, StopReason};
 use llm_do::project::{Diagnostic, Diagnostics};
 use llm_do::usage::Usage;
 use llm_do::value::Key;
+use llm_do_record::question_id;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
@@ -50,6 +51,8 @@ pub(crate) struct RunObject {
     notices: Vec<NoticeObject>,
     /// Calls that were denied or blocked, also if the run went on without them.
     denied: Vec<DenialObject>,
+    /// Questions that nobody has answered. A run with the status `parked` waits for them.
+    questions: Vec<QuestionObject>,
     /// Errors and notices about the files of the project.
     diagnostics: Vec<Diagnostic>,
     /// What all model requests used together.
@@ -179,6 +182,52 @@ enum DenialKind {
     Blocked,
 }
 
+/// A question that waits for an answer.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct QuestionObject {
+    /// What `llm-do approve` and `llm-do deny` take.
+    id: String,
+    /// The id of the run.
+    run_id: String,
+    /// The chain of callers, such as `main > write_file`.
+    path: String,
+    /// The agent that made the call; empty for code outside any agent.
+    agent: String,
+    /// The tool or agent that is called.
+    name: String,
+    /// What the call would do.
+    description: String,
+    /// Why it asks.
+    reason: String,
+    /// The arguments of the call.
+    arguments: Value,
+    /// A preview such as a diff.
+    preview: Option<String>,
+    /// What can be granted for later calls, in the order of `llm-do approve --session N`.
+    scopes: Vec<String>,
+    /// Until when it can be answered. `null` if there is no end.
+    expires: Option<String>,
+}
+
+impl QuestionObject {
+    /// The object of a request.
+    pub(crate) fn new(run: RunId, request: &ApprovalRequest) -> Self {
+        Self {
+            id: question_id(run, &request.id),
+            run_id: run.to_string(),
+            path: request.path.clone(),
+            agent: request.agent.to_string(),
+            name: request.name.to_string(),
+            description: request.description.clone(),
+            reason: request.reason.clone(),
+            arguments: request.arguments.value().clone(),
+            preview: request.preview.clone(),
+            scopes: request.scopes.iter().map(ToString::to_string).collect(),
+            expires: request.expires.map(|expires| expires.to_string()),
+        }
+    }
+}
+
 /// Requests and tokens. All counts are disjoint except `reasoning`, which is part of `output`.
 #[derive(Debug, Serialize, JsonSchema)]
 struct UsageObject {
@@ -258,6 +307,7 @@ impl RunObject {
             hint: finished.hint.clone(),
             notices: notices(&events, &finished.warnings),
             denied: events.iter().filter_map(|event| denial(event, &events)).collect(),
+            questions: questions(report),
             diagnostics: finished.diagnostics.0.clone(),
             usage: (&total).into(),
             cost_usd: cost(&total),
@@ -287,6 +337,7 @@ impl RunObject {
             hint: problem.hint(),
             notices: notices(&[], &[]),
             denied: Vec::new(),
+            questions: Vec::new(),
             diagnostics: problem.diagnostics().to_vec(),
             usage: (&Usage::default()).into(),
             cost_usd: Some(0.0),
@@ -364,6 +415,14 @@ fn denial(event: &Event, events: &[Arc<Event>]) -> Option<DenialObject> {
     let caller = events.iter().find(|other| Some(&other.call.id) == event.call.parent.as_ref());
     let agent = caller.map(|caller| caller.call.agent.to_string()).unwrap_or_default();
     Some(DenialObject { path, agent, name, kind, reason: failure.message.clone() })
+}
+
+/// The questions of a run that can be continued once they are answered.
+fn questions(report: &RunReport) -> Vec<QuestionObject> {
+    if !report.can_resume {
+        return Vec::new();
+    }
+    report.open_requests().iter().map(|request| QuestionObject::new(report.id, request)).collect()
 }
 
 fn models(report: &RunReport) -> Vec<ModelObject> {

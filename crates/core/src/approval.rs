@@ -5,6 +5,7 @@ use std::future::Future;
 use std::path::{Component, Path};
 
 use futures::future::BoxFuture;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -46,6 +47,9 @@ pub enum ApprovalMode {
     ApproveAll,
     /// Denies what must ask and ignores rules that loosen.
     RejectAll,
+    /// Asks the approver; a question that nobody answers is left open. The run ends where it waits for the answer, and is
+    /// resumed once there is one.
+    Park,
 }
 
 /// A tool's own judgment of one call: what would it do?
@@ -244,6 +248,13 @@ pub struct ApprovalRequest {
     /// What was wrong with the arguments of the previous answer, where it edited them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edit_problem: Option<String>,
+    /// What exactly is asked about: arguments, files and what the tool found. An answer that is given elsewhere, or later,
+    /// holds for this and nothing else. Records of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+    /// Until when it can be answered. Afterwards the call is denied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<Timestamp>,
 }
 
 /// Written for a terminal: control and invisible characters of the model are shown as escapes, so that a call cannot
@@ -288,6 +299,8 @@ pub enum Answer {
     Deny(String),
     /// Stops the run.
     Stop,
+    /// Leaves the question open. The run ends where it waits for the answer, and is resumed once there is one.
+    Park,
 }
 
 /// A question about money: may the budget grow?
@@ -477,6 +490,8 @@ mod tests {
             attachments: Vec::new(),
             scopes: Vec::new(),
             edit_problem: None,
+            digest: None,
+            expires: None,
         };
         let printed = request.to_string();
         let lines: Vec<&str> = printed.split('\n').collect();

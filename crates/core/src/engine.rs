@@ -206,6 +206,14 @@ pub enum Halt {
     /// A call was denied, and the project says that this ends the run.
     #[error("{0}")]
     Denied(Failure),
+    /// A call waits for an answer that nobody gives now. What runs beside it goes on.
+    #[error("`{name}` ({id}) waits for an answer")]
+    Parked {
+        /// The id of the question.
+        id: Key,
+        /// What is to be approved.
+        name: Name,
+    },
     /// The wall time of the run is over.
     #[error("the time limit of the run is over")]
     TimedOut,

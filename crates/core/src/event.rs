@@ -251,6 +251,9 @@ pub struct RunStart {
     /// The wall time after which the run is stopped. It does not hold when the run is continued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// How long a question may wait for its answer, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_within_ms: Option<u64>,
     /// Whether it continues an earlier conversation: a turn of a session, or a run that began with messages.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_turn: bool,
@@ -280,6 +283,7 @@ impl RunStart {
             entry_model: None,
             fallbacks: Vec::new(),
             timeout_ms: None,
+            answer_within_ms: None,
             is_turn: false,
             context: BTreeMap::new(),
         }
@@ -385,6 +389,8 @@ pub enum Status {
     TimedOut,
     /// Interrupted by a signal, or stopped at an approval.
     Interrupted,
+    /// It waits for answers to questions, and can be resumed once there are some.
+    Parked,
     /// A call that began before a crash may have happened; a person must decide.
     Unknown,
     /// The record of the run could not be written.
@@ -404,6 +410,7 @@ impl Status {
             Self::TimedOut => "timed_out",
             Self::Interrupted => "interrupted",
             Self::Unknown => "unknown",
+            Self::Parked => "parked",
             Self::Record => "record",
         }
     }

@@ -5,6 +5,6 @@ pub use llm_do_record::{
     FindError, PruneFilter, Reader, Record, RecordedState, RunFilter, RunSummary, UsageBy, UsageRow,
 };
 pub use llm_do_runtime::{
-    Ack, AckSender, ClaimedRun, Durability, MemoryStore, ResumeError, ResumeOptions, RunWriter, Store,
-    StoreError, UnknownCall, unknown_calls,
+    Ack, AckSender, ClaimedRun, Durability, GivenAnswer, MemoryStore, ResumeError, ResumeOptions, RunWriter,
+    Store, StoreError, UnknownCall, unknown_calls,
 };

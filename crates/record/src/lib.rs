@@ -15,6 +15,7 @@ mod claim;
 mod error;
 mod files;
 mod prune;
+mod questions;
 mod read;
 mod schema;
 mod stream;
@@ -25,13 +26,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use llm_do_core::{Event, RunId};
-use llm_do_runtime::{ClaimedRun, RunWriter, Store, StoreError};
+use llm_do_core::{Answer, Event, Key, RunId};
+use llm_do_runtime::{ClaimedRun, GivenAnswer, RunWriter, Store, StoreError};
 use tokio::sync::oneshot;
 
 pub use crate::prune::PruneFilter;
+pub use crate::questions::{AnswerError, RecordedQuestion, question_id};
 pub use crate::read::{
-    FindError, MIN_ID_CHARS, Reader, RecordedState, RunFilter, RunSummary, UsageBy, UsageRow,
+    FindError, MIN_ID_CHARS, Reader, RecordedState, RunFilter, RunSummary, UsageBy, UsageRow, short_id,
 };
 use crate::writer::EventQueue;
 
@@ -71,6 +73,18 @@ impl Record {
         self.ask(move |writing| prune::remove(writing, &runs)).await
     }
 
+    /// Answers a question of a run, which may be running, parked or interrupted. The first answer counts. `by` says who gives
+    /// it.
+    pub async fn answer(
+        &self,
+        run: RunId,
+        question: Key,
+        answer: Answer,
+        by: String,
+    ) -> Result<(), AnswerError> {
+        self.ask(move |writing| Ok(writing.answer(run, &question, &answer, &by))).await?
+    }
+
     /// Has the thread that writes do something, and waits for it.
     async fn ask<T: Send + 'static>(
         &self,
@@ -101,6 +115,10 @@ impl Store for Record {
 
     fn read(&self, run: RunId, after: Option<u64>) -> BoxFuture<'_, Result<Vec<Arc<Event>>, StoreError>> {
         Box::pin(self.ask(move |writing| read::events(&writing.connection, run, after)))
+    }
+
+    fn answers(&self, run: RunId) -> BoxFuture<'_, Result<Vec<GivenAnswer>, StoreError>> {
+        Box::pin(self.ask(move |writing| questions::answers(&writing.connection, run)))
     }
 }
 

@@ -19,9 +19,17 @@ use crate::values::unpack;
 /// The shortest beginning of an id that names a run.
 pub const MIN_ID_CHARS: usize = 4;
 
+/// How many digits of an id people see. Ids are random from their first digit on.
+const SHOWN_DIGITS: usize = 8;
+
+/// Returns the part of an id that people read and type.
+pub fn short_id(run: RunId) -> String {
+    run.to_string().chars().take(SHOWN_DIGITS).collect()
+}
+
 /// Reads a record.
 pub struct Reader {
-    connection: Connection,
+    pub(crate) connection: Connection,
     path: PathBuf,
 }
 
@@ -334,7 +342,8 @@ fn status_of(word: &str) -> Status {
     serde_json::from_value(serde_json::Value::String(word.to_owned())).unwrap_or(Status::Failed)
 }
 
-fn time(nanoseconds: i64) -> Timestamp {
+/// Reads a time of a table.
+pub(crate) fn time(nanoseconds: i64) -> Timestamp {
     Timestamp::from_nanosecond(i128::from(nanoseconds)).unwrap_or_default()
 }
 
@@ -392,7 +401,8 @@ pub(crate) fn events(
     Ok(events)
 }
 
-fn body_of(connection: &Connection, packed: &str) -> Result<EventBody, StoreError> {
+/// Reads the content of an event, with the values that are kept apart.
+pub(crate) fn body_of(connection: &Connection, packed: &str) -> Result<EventBody, StoreError> {
     let packed = serde_json::from_str(packed).map_err(corrupt)?;
     let body = unpack(packed, &mut |digest| blob(connection, digest))?;
     serde_json::from_value(body)

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use llm_do_core::{
-    CallInfo, CallKind, CallResult, Digest, Event, EventBody, Key, ModelResult, Name, Payload, RunId,
-    RunStart, Usage,
+    ApprovalRequest, CallInfo, CallKind, CallResult, Digest, Event, EventBody, Key, ModelResult, Name,
+    Payload, RunId, RunStart, Usage,
 };
 use llm_do_runtime::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -219,15 +219,15 @@ fn derive(connection: &Connection, row: &EventRow, event: &Event) -> rusqlite::R
             Some(usage) => model_used(connection, row, event, model, usage, *duration_ms),
             None => Ok(()),
         },
-        EventBody::ApprovalRequested(request) => {
-            let sql = "INSERT OR REPLACE INTO approvals (stream, id, asked_seq, asked, state) VALUES (?, ?, ?, ?, 'open')";
-            update(connection, sql, &[&row.stream, &request.id.as_str(), &row.seq, &row.time])
-        }
+        EventBody::ApprovalRequested(request) => asked(connection, row, request),
         EventBody::ApprovalDecided { id, .. } => {
             let sql = "UPDATE approvals SET state = 'decided' WHERE stream = ? AND id = ?";
             update(connection, sql, &[&row.stream, &id.as_str()])
         }
-        EventBody::CallFinished { result, usage, .. } => call_finished(connection, row, result, usage),
+        EventBody::CallFinished { result, usage, .. } => {
+            withdraw_questions(connection, row, &event.call.id)?;
+            call_finished(connection, row, result, usage)
+        }
         EventBody::RunFinished { status, error, .. } => {
             let sql = "UPDATE streams SET status = ?, error = ?, ended = ? WHERE id = ?";
             update(connection, sql, &[&status.as_str(), error, &row.time, &row.stream])
@@ -265,6 +265,30 @@ fn run_started(
             &row.stream,
         ],
     )
+}
+
+/// A question that is put again keeps an answer that was given meanwhile, if it is about the same and was not found
+/// wrong.
+fn asked(connection: &Connection, row: &EventRow, request: &ApprovalRequest) -> rusqlite::Result<()> {
+    let keeps = "approvals.state = 'answered' AND approvals.digest IS excluded.digest AND NOT ?7";
+    let sql = format!(
+        "INSERT INTO approvals (stream, id, asked_seq, digest, asked, expires, state) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'open')
+        ON CONFLICT (stream, id) DO UPDATE SET asked_seq = excluded.asked_seq, digest = excluded.digest, asked = excluded.asked,
+            expires = excluded.expires, state = iif({keeps}, 'answered', 'open'), answer = iif({keeps}, answer, NULL),
+            answered = iif({keeps}, answered, NULL), answered_by = iif({keeps}, answered_by, NULL)"
+    );
+    let digest = request.digest.as_ref().map(Digest::as_bytes);
+    let expires = request.expires.map(|expires| i64::try_from(expires.as_nanosecond()).unwrap_or(i64::MAX));
+    let was_wrong = request.edit_problem.is_some();
+    let id = request.id.as_str();
+    update(connection, &sql, &[&row.stream, &id, &row.seq, &digest, &row.time, &expires, &was_wrong])
+}
+
+/// Who has ended asks nothing any more.
+fn withdraw_questions(connection: &Connection, row: &EventRow, call: &Key) -> rusqlite::Result<()> {
+    let sql = "UPDATE approvals SET state = 'withdrawn' WHERE stream = ?1 AND state IN ('open', 'answered')
+        AND (id = ?2 OR (id >= ?2 || '/' AND id < ?2 || '0'))";
+    update(connection, sql, &[&row.stream, &call.as_str()])
 }
 
 fn title(input: &Payload) -> String {

@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use llm_do_core::{Event, RunId};
+use llm_do_core::{Answer, Event, Key, RunId};
 use llm_do_runtime::{Ack, AckSender, Durability, RunWriter, StoreError};
 use parking_lot::{Condvar, Mutex};
 use rusqlite::Connection;
 
 use crate::claim::Claim;
 use crate::error::{from_io, from_sqlite};
+use crate::questions::{self, AnswerError};
 use crate::schema::PAGE_BYTES;
 use crate::stream::Stream;
 
@@ -308,6 +309,18 @@ impl Writing {
     /// Gives a run back.
     pub(crate) fn release(&mut self, run: RunId) {
         self.streams.remove(&run);
+    }
+
+    /// Answers a question. What a person said survives the loss of power.
+    pub(crate) fn answer(
+        &mut self,
+        run: RunId,
+        question: &Key,
+        answer: &Answer,
+        by: &str,
+    ) -> Result<(), AnswerError> {
+        self.sync(true)?;
+        questions::answer(&mut self.connection, run, question, answer, by)
     }
 
     fn claim(&self, run: RunId) -> Result<Claim, StoreError> {

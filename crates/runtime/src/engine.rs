@@ -164,7 +164,8 @@ impl Embedded {
         }
     }
 
-    /// Performs scopes at once. A halt of one cancels the others, which are awaited.
+    /// Performs scopes at once. A halt of one cancels the others, which are awaited; one that is parked leaves them
+    /// alone, so that its answer is all that is missing in the end.
     async fn branches(&self, steps: Vec<Step>) -> Vec<StepResult> {
         let mut results: Vec<Option<StepResult>> = steps.iter().map(|_| None).collect();
         let caller = steps.first().map(|step| step.call.clone());
@@ -174,7 +175,8 @@ impl Embedded {
             .map(|(index, step)| async move { (index, self.spawn(step).await) })
             .collect();
         while let Some((index, performed)) = open.next().await {
-            if let (Err(_), Some(Ok(call))) = (&performed, caller.as_ref().map(|key| self.run.live(key))) {
+            let cancels = matches!(&performed, Err(halt) if !matches!(halt, Halt::Parked { .. }));
+            if let (true, Some(Ok(call))) = (cancels, caller.as_ref().map(|key| self.run.live(key))) {
                 call.cancel.cancel();
             }
             results[index] = Some(performed);

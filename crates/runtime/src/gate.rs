@@ -6,12 +6,14 @@
 //! This module runs nothing (see [`crate::call::effect`]) and draws no prompts: it asks through the broker.
 
 pub(crate) mod assess;
+mod elsewhere;
 pub(crate) mod secret_files;
 pub(crate) mod verdict;
 
 use std::pin::pin;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use llm_do_core::{
     Access, Answer, Approval, ApprovalMode, ApprovalRequest, Approver, Assessment, CallOrigin, DecidedBy,
     Decision, Digest, EventBody, Failure, FailureKind, Grant, GrantSubject, Halt, HintAudience, Key, Name,
@@ -22,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::extension;
 use crate::gate::assess::{AskTool, assess};
+use crate::gate::elsewhere::{AnsweredAnywhere, EarlierAnswer};
 use crate::gate::verdict::Verdict;
 use crate::input::attachments::{self, Seen};
 use crate::project::plan::{CallTarget, TargetKind};
@@ -376,7 +379,7 @@ impl<'a> Case<'a> {
             }
             (_, ApprovalMode::ApproveAll) => Ok(Some(DecidedBy::Mode)),
             (_, ApprovalMode::RejectAll) => Err(self.rejected(run, assessment)),
-            (_, ApprovalMode::Prompt) => Ok(None),
+            (_, ApprovalMode::Prompt | ApprovalMode::Park) => Ok(None),
         }
     }
 
@@ -471,7 +474,9 @@ impl<'a> Case<'a> {
         let why = because(assessment);
         let which = match run.options.mode {
             ApprovalMode::ApproveAll => "no mode allows secret files",
-            ApprovalMode::RejectAll | ApprovalMode::Prompt => "this run rejects everything that must ask",
+            ApprovalMode::RejectAll | ApprovalMode::Prompt | ApprovalMode::Park => {
+                "this run rejects everything that must ask"
+            }
         };
         let message = format!("denied: `{}` must ask, and {which}{why}", self.name);
         secret_files::with_way_out(Failure::new(FailureKind::Denied, message), run, assessment)
@@ -491,17 +496,17 @@ impl<'a> Case<'a> {
             if let Some(scope) = run.shared.broker.granted(&question) {
                 return Ok(permit(checked, DecidedBy::Grant(scope), assessment));
             }
-            let Some(approver) = run.options.approver.clone() else {
-                return Err(self.unasked(run, assessment).into());
-            };
             let request = self.request(call, checked, assessment, edit_problem.take());
-            let body = EventBody::ApprovalRequested(request.clone());
-            run.log.commit(&call.info, &self.id, body, Durability::Process).await?;
-            let edited = match self.put(run, call, &question, request, &*approver).await {
+            let request = Arc::new(self.as_recorded(run, &question, assessment, request));
+            let edited = match self.reply(run, call, &question, &request, assessment).await? {
                 BrokerReply::Granted(scope) => {
                     return Ok(permit(checked, DecidedBy::Grant(scope), assessment));
                 }
                 BrokerReply::Stopped => return Err(Halt::Interrupted.into()),
+                BrokerReply::Answered(Answer::Park, _) => Err(self.park(run, call)?),
+                BrokerReply::Failed(_) if run.options.mode == ApprovalMode::Park => {
+                    return Err(self.park_or_deny(run, call));
+                }
                 BrokerReply::Failed(message) => {
                     // Whoever was to answer has not: the run shows that, as it shows that nobody was there.
                     run.mark_unasked();
@@ -534,6 +539,76 @@ impl<'a> Case<'a> {
         Err(denied("the arguments were changed too often").into())
     }
 
+    /// What a record says beside what is shown: what exactly is asked about, and until when.
+    fn as_recorded(
+        &self,
+        run: &RunState,
+        question: &GrantQuestion,
+        assessment: &Assessment,
+        request: ApprovalRequest,
+    ) -> ApprovalRequest {
+        let digest = Some(elsewhere::digest_of(question, assessment));
+        let asked = run.replay.as_ref().and_then(|replay| replay.open_request(&self.id));
+        // A question that is put again has no more time than before.
+        let expires = match asked.filter(|asked| asked.digest == digest && asked.expires.is_some()) {
+            Some(asked) => asked.expires,
+            None => {
+                run.options.answer_within.and_then(|limit| run.shared.clock.now().checked_add(limit).ok())
+            }
+        };
+        ApprovalRequest { digest, expires, ..request }
+    }
+
+    /// Returns the answer to a question: one that was given while the run was parked, or that of somebody who is asked.
+    async fn reply(
+        &self,
+        run: &RunState,
+        call: &LiveCall,
+        question: &GrantQuestion,
+        request: &Arc<ApprovalRequest>,
+        assessment: &Assessment,
+    ) -> Result<BrokerReply, StepError> {
+        match elsewhere::earlier_answer(run, call, request).await? {
+            Some(EarlierAnswer::Given(answer)) => {
+                return Ok(run.shared.broker.accept(Ok(answer), question, request));
+            }
+            Some(EarlierAnswer::Expired(at)) => {
+                run.mark_unasked();
+                return Err(nobody_answered_by(at).into());
+            }
+            None => {}
+        }
+        let approver = run.options.approver.clone();
+        if approver.is_none() && run.options.mode != ApprovalMode::Park {
+            return Err(self.unasked(run, assessment).into());
+        }
+        let body = EventBody::ApprovalRequested(request.clone());
+        run.log.commit(&call.info, &self.id, body, Durability::Process).await?;
+        match approver {
+            Some(approver) => Ok(self.put(run, call, question, request.clone(), &*approver).await),
+            None => Err(self.park_or_deny(run, call)),
+        }
+    }
+
+    /// Leaves the question open, if the run can be entered again up to here; otherwise, says why it cannot.
+    fn park(&self, run: &RunState, call: &LiveCall) -> Result<Failure, Halt> {
+        let obstacle = elsewhere::obstacle_to_parking(run, call, self.target.is_none())
+            .ok_or_else(|| Halt::Parked { id: self.id.clone(), name: self.name.clone() })?;
+        Ok(Failure::new(FailureKind::Unasked, format!("the question cannot be left open: {obstacle}")))
+    }
+
+    /// Leaves the question open. What cannot wait is denied, as nobody answers it.
+    fn park_or_deny(&self, run: &RunState, call: &LiveCall) -> StepError {
+        match self.park(run, call) {
+            Err(halt) => halt.into(),
+            Ok(obstacle) => {
+                run.mark_unasked();
+                let message = format!("denied: `{}` must ask, and {}", self.name, obstacle.message);
+                Failure { message, ..obstacle }.into()
+            }
+        }
+    }
+
     /// Waits for an answer. The clocks of the call and its callers are stopped meanwhile.
     async fn put(
         &self,
@@ -551,7 +626,8 @@ impl<'a> Case<'a> {
                 () = crate::timing::after(limit) => BrokerReply::Failed("nobody answered in time".to_owned()),
             }
         });
-        run.shared.broker.ask(question.clone(), request, approver, stop).await
+        let approver = AnsweredAnywhere { run, approver };
+        run.shared.broker.ask(question.clone(), request, &approver, stop).await
     }
 
     async fn check_edit(&self, run: &RunState, call: &LiveCall, value: Value) -> Result<Checked, Failure> {
@@ -606,7 +682,7 @@ impl<'a> Case<'a> {
         checked: &Checked,
         assessment: &Assessment,
         edit_problem: Option<String>,
-    ) -> Arc<ApprovalRequest> {
+    ) -> ApprovalRequest {
         let default_reason = || format!("`{}` must ask before it runs", self.shown_name());
         let reason = self
             .reason
@@ -618,7 +694,7 @@ impl<'a> Case<'a> {
             true if secret_files::are_read(assessment) => secret_files::scopes(assessment),
             true => assessment.scopes.clone(),
         };
-        Arc::new(ApprovalRequest {
+        ApprovalRequest {
             id: self.id.clone(),
             path: self.shown_path(),
             agent: self.agent_of(call),
@@ -634,7 +710,9 @@ impl<'a> Case<'a> {
             attachments: checked.attached.iter().map(|seen| seen.shown.clone()).collect(),
             scopes: scopes.into_iter().filter(|scope| *scope != Scope::Exact).collect(),
             edit_problem,
-        })
+            digest: None,
+            expires: None,
+        }
     }
 
     fn own_name(&self) -> Option<&Name> {
@@ -689,6 +767,11 @@ impl<'a> Case<'a> {
 fn denied(text: &str) -> Failure {
     let message = if text.trim().is_empty() { "denied".to_owned() } else { format!("denied: {text}") };
     Failure::new(FailureKind::Denied, message)
+}
+
+fn nobody_answered_by(time: Timestamp) -> Failure {
+    let time = time.strftime("%Y-%m-%d %H:%M:%S UTC");
+    Failure::new(FailureKind::Unasked, format!("denied: nobody answered by {time}"))
 }
 
 /// Why a call must ask, where its tool says so.

@@ -43,7 +43,9 @@ pub use project::toolset_subset::ToolsetSubset;
 pub use project::{Project, ProjectBuilder};
 pub use record::log::EventReader;
 pub use record::message_log::LoggedMessage;
-pub use record::store::{Ack, AckSender, ClaimedRun, Durability, MemoryStore, RunWriter, Store, StoreError};
+pub use record::store::{
+    Ack, AckSender, ClaimedRun, Durability, GivenAnswer, MemoryStore, RunWriter, Store, StoreError,
+};
 pub use record::unknown::{UnknownCall, unknown_calls};
 pub use retry::RetryPolicy;
 pub use run::approval::ApprovalBuilder;

@@ -69,6 +69,7 @@ pub(crate) struct Options {
     pub(crate) fallbacks: Vec<ModelChoice>,
     pub(crate) limits: Limits,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) answer_within: Option<Duration>,
     pub(crate) context: Context,
     pub(crate) subscribers: Vec<Subscriber>,
     pub(crate) agent_state: Option<Arc<AgentState>>,
@@ -97,6 +98,7 @@ impl Options {
             entry_model: begun.entry_model.clone().map(ModelChoice::Named),
             fallbacks: begun.fallbacks.iter().cloned().map(ModelChoice::Named).collect(),
             limits: begun.limits.clone(),
+            answer_within: begun.answer_within_ms.map(Duration::from_millis),
             context,
             ordinal: begun.ordinal,
             agent: Some(agent).filter(|agent| !agent.is_empty()),
@@ -155,6 +157,12 @@ impl RunBuilder {
     /// Sets the wall time after which the run is stopped, waiting for a person included.
     pub fn timeout(self, limit: Duration) -> Self {
         self.with_options(|options| options.timeout = Some(limit))
+    }
+
+    /// Sets how long a question of this run may wait for its answer while the run is parked
+    /// ([`ApprovalMode::Park`]). Afterwards its call is denied.
+    pub fn answer_within(self, limit: Duration) -> Self {
+        self.with_options(|options| options.answer_within = Some(limit))
     }
 
     /// Provides a context value for this run.
@@ -342,6 +350,7 @@ fn settings(shared: &Shared, options: Options) -> RunSettings {
     RunSettings {
         own_context,
         timeout: options.timeout,
+        answer_within: options.answer_within,
         mode: options.mode.unwrap_or(shared.mode),
         approver: options.approver.or_else(|| shared.approver.clone()),
         model: options.model.or_else(|| shared.model.clone()),
@@ -483,11 +492,16 @@ fn run_start(run: &RunState, entry: &Name, input: &Payload, ordinal: u32) -> Run
         model: settings.model.as_ref().and_then(named),
         entry_model: settings.entry_model.as_ref().and_then(named),
         fallbacks: settings.fallbacks.iter().filter_map(named).collect(),
-        timeout_ms: settings.timeout.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
+        timeout_ms: settings.timeout.map(whole_milliseconds),
+        answer_within_ms: settings.answer_within.map(whole_milliseconds),
         is_turn: settings.agent_state.is_some(),
         context: settings.own_context.clone(),
         ..RunStart::new(entry, input.clone(), project.pin)
     }
+}
+
+fn whole_milliseconds(limit: Duration) -> u64 {
+    u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)
 }
 
 async fn enter(run: &Arc<RunState>, entry: Name, input: Payload, ordinal: u32) -> StepResult {

@@ -244,7 +244,9 @@ fn stricter(one: ApprovalMode, other: ApprovalMode) -> ApprovalMode {
     let strictness = |mode| match mode {
         ApprovalMode::ApproveAll => 0,
         ApprovalMode::Prompt => 1,
-        ApprovalMode::RejectAll => 2,
+        // Both ask. One that leaves questions open may do so wherever it is resumed.
+        ApprovalMode::Park => 2,
+        ApprovalMode::RejectAll => 3,
     };
     if strictness(one) >= strictness(other) { one } else { other }
 }

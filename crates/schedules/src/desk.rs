@@ -71,6 +71,8 @@ impl Case {
             attachments: Vec::new(),
             scopes: if self.grantable { vec![Scope::Tool, self.scope_of_directory()] } else { Vec::new() },
             edit_problem: None,
+            digest: None,
+            expires: None,
         })
     }
 

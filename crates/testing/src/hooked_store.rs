@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use llm_do_core::{Event, RunId};
-use llm_do_runtime::{Ack, ClaimedRun, Durability, MemoryStore, RunWriter, Store, StoreError};
+use llm_do_runtime::{Ack, ClaimedRun, Durability, GivenAnswer, MemoryStore, RunWriter, Store, StoreError};
 
 type Hook = dyn Fn(&Arc<Event>, Durability) -> Result<Ack, StoreError> + Send + Sync;
 
@@ -44,6 +44,10 @@ impl Store for HookedStore {
 
     fn read(&self, run: RunId, after: Option<u64>) -> BoxFuture<'_, Result<Vec<Arc<Event>>, StoreError>> {
         self.kept.read(run, after)
+    }
+
+    fn answers(&self, run: RunId) -> BoxFuture<'_, Result<Vec<GivenAnswer>, StoreError>> {
+        self.kept.answers(run)
     }
 }
 

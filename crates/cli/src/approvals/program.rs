@@ -111,6 +111,8 @@ enum ReplyDecision {
     Revise,
     Deny,
     Stop,
+    /// Leaves the question open.
+    Park,
     Extend,
 }
 
@@ -334,6 +336,7 @@ fn call_answer(reply: ApproverReply) -> Result<Answer, String> {
         ReplyDecision::Revise => arguments("revise").map(Answer::Revise),
         ReplyDecision::Deny => Ok(Answer::Deny(reply.message)),
         ReplyDecision::Stop => Ok(Answer::Stop),
+        ReplyDecision::Park => Ok(Answer::Park),
         ReplyDecision::Extend => Err("`extend` answers only a request for a larger budget".to_owned()),
     }
 }
@@ -451,6 +454,8 @@ mod tests {
             attachments: Vec::new(),
             scopes: Vec::new(),
             edit_problem: None,
+            digest: None,
+            expires: None,
         }
     }
 

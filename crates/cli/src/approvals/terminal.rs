@@ -252,7 +252,8 @@ fn shown_arguments(arguments: &Value) -> String {
 }
 
 /// The question: who wants to do what, with which arguments, and what it would change.
-fn question(request: &ApprovalRequest, paint: Paint, others: usize) -> String {
+/// Shows all of a request: what the call would do and why it asks, its arguments, its preview.
+pub(crate) fn question(request: &ApprovalRequest, paint: Paint, others: usize) -> String {
     let more = if others > 0 { format!("  ({others} more waiting)") } else { String::new() };
     let mut text = format!(
         "\n{}{more}\n{}\n",

@@ -18,7 +18,8 @@ Exit codes:
   2    bad usage or a bad project          124  out of time (`--timeout`)
   3    provider or network failed          130  interrupted
   4    a limit was reached                 141  stdout was closed early
-  129  hung up (SIGHUP)                    143  terminated (SIGTERM)";
+  75   parked: waits for answers           143  terminated (SIGTERM)
+  129  hung up (SIGHUP)";
 
 pub(super) const PATH_OR_PROMPT: &str = "\
 A single argument is PATH if it names an existing file or directory or looks like a path (`a/b`, `x.agent`). \
@@ -109,6 +110,25 @@ stricter one; limits that are given replace its own.
 Examples:
   llm-do resume last
   llm-do resume 01a1e5f7 --max-cost 2";
+
+pub(super) const APPROVALS_EXAMPLES: &str = "\
+A run with `--approve park` ends at such a question; a run that is still going on takes the answer at once.
+
+Examples:
+  llm-do approvals
+  llm-do approvals 01a1e5f7-3c9a          all of one question, with its preview
+  llm-do approvals --output json | jq -r '.[].id'";
+
+pub(super) const APPROVE_EXAMPLES: &str = "\
+Examples:
+  llm-do approve 01a1e5f7-3c9a
+  llm-do approve 01a1e5f7-3c9a --edit '{\"path\": \"other.txt\"}'
+  llm-do approve 01a1e5f7-3c9a --session 1
+  llm-do resume --all-answered            continue what has all its answers";
+
+pub(super) const DENY_EXAMPLES: &str = "\
+Examples:
+  llm-do deny 01a1e5f7-3c9a --reason \"ask the customer first\"";
 
 pub(super) const RUNS_EXAMPLES: &str = "\
 Examples:

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 
-use super::examples::{PRUNE_EXAMPLES, RESUME_EXAMPLES, RUNS_EXAMPLES, SHOW_EXAMPLES, USAGE_EXAMPLES};
+use super::examples::{
+    APPROVALS_EXAMPLES, APPROVE_EXAMPLES, DENY_EXAMPLES, PRUNE_EXAMPLES, RESUME_EXAMPLES, RUNS_EXAMPLES,
+    SHOW_EXAMPLES, USAGE_EXAMPLES,
+};
 use super::{ListOutput, Output, RunOptions, dollars};
 use crate::unknown::UnknownAnswer;
 
@@ -21,13 +24,59 @@ pub(crate) struct RecordArguments {
 #[command(after_help = RESUME_EXAMPLES)]
 pub(crate) struct ResumeArguments {
     /// The run: the beginning of its id, or `last`
-    pub(crate) run: String,
+    #[arg(required_unless_present = "all_answered")]
+    pub(crate) run: Option<String>,
+    /// Continue every parked run whose questions all have answers, one after the other
+    #[arg(long, conflicts_with_all = ["run", "unknown"])]
+    pub(crate) all_answered: bool,
     /// Say what became of a call that may have happened: `CALL=done`, `CALL=done:JSON`, `CALL=again`, `CALL=tell`, or `tell`
     /// for all others. Can be repeated
     #[arg(long, value_name = "ANSWER")]
     pub(crate) unknown: Vec<UnknownAnswer>,
     #[command(flatten)]
     pub(crate) options: RunOptions,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = APPROVALS_EXAMPLES)]
+pub(crate) struct ApprovalsArguments {
+    /// Show all of one question: the beginning of its id
+    pub(crate) id: Option<String>,
+    /// List questions of this project
+    #[arg(long, value_name = "PATH", conflicts_with = "id")]
+    pub(crate) project: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) record: RecordArguments,
+    /// The output format
+    #[arg(long, value_enum, default_value_t, value_name = "FORM")]
+    pub(crate) output: ListOutput,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = APPROVE_EXAMPLES)]
+pub(crate) struct ApproveArguments {
+    /// The question: the beginning of its id in `llm-do approvals`
+    pub(crate) id: String,
+    /// Allow the call with other arguments: JSON, or `@FILE`
+    #[arg(long, value_name = "JSON|@FILE", conflicts_with = "session")]
+    pub(crate) edit: Option<String>,
+    /// Allow also later calls of the run: the number of a scope that `llm-do approvals ID` lists, or `exact` for equal calls
+    #[arg(long, value_name = "SCOPE")]
+    pub(crate) session: Option<String>,
+    #[command(flatten)]
+    pub(crate) record: RecordArguments,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = DENY_EXAMPLES)]
+pub(crate) struct DenyArguments {
+    /// The question: the beginning of its id in `llm-do approvals`
+    pub(crate) id: String,
+    /// Why; the model reads it
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) reason: String,
+    #[command(flatten)]
+    pub(crate) record: RecordArguments,
 }
 
 #[derive(Debug, Args)]
@@ -60,7 +109,7 @@ pub(crate) struct RunsArguments {
     pub(crate) output: ListOutput,
 }
 
-const STATUSES: [&str; 12] = [
+const STATUSES: [&str; 13] = [
     "done",
     "failed",
     "provider",
@@ -69,6 +118,7 @@ const STATUSES: [&str; 12] = [
     "output",
     "timed_out",
     "interrupted",
+    "parked",
     "unknown",
     "record",
     "running",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use llm_do::approval::ApprovalMode;
 use llm_do::event::{Event, EventBody};
 use llm_do_core::RunStart;
-use llm_do_record::{Reader, RecordedState, RunSummary};
+use llm_do_record::{Reader, RecordedState, RunSummary, short_id};
 
 use crate::arguments::ResumeArguments;
 use crate::command_error::CommandError;
@@ -14,13 +14,43 @@ use crate::exit::Exit;
 use crate::front_end::FrontEndKind;
 use crate::location::ProjectLocation;
 use crate::plan::Plan;
-use crate::record::{self, short_id};
+use crate::record;
 use crate::text::visible_line;
 use crate::{loading, output, unknown};
 
-/// Continues a recorded run.
+/// Continues a recorded run, or all parked runs whose questions are answered.
 pub(crate) fn resume(arguments: &ResumeArguments) -> Result<Exit, CommandError> {
-    let (reader, run) = record::find(&arguments.options.record, &arguments.run)?;
+    match &arguments.run {
+        Some(id) => resume_one(arguments, id),
+        None => resume_answered(arguments),
+    }
+}
+
+/// Continues every parked run whose questions are answered, one after the other. What one of them runs into does not keep the
+/// others from going on; the first exit code that is not 0 is that of the command.
+fn resume_answered(arguments: &ResumeArguments) -> Result<Exit, CommandError> {
+    let Some(reader) = record::reader(&arguments.options.record)? else {
+        output::to_stderr("no runs");
+        return Ok(Exit::Done);
+    };
+    let runs = reader.answered_runs().map_err(|error| CommandError::failed(error.to_string()))?;
+    drop(reader);
+    if runs.is_empty() {
+        output::to_stderr("no parked run has answers to all of its questions");
+    }
+    let mut first = Exit::Done;
+    for run in runs {
+        output::to_stderr(&format!("resuming {}", short_id(run)));
+        let exit = resume_one(arguments, &run.to_string()).unwrap_or_else(|problem| problem.show());
+        if first == Exit::Done {
+            first = exit;
+        }
+    }
+    Ok(first)
+}
+
+fn resume_one(arguments: &ResumeArguments, id: &str) -> Result<Exit, CommandError> {
+    let (reader, run) = record::find(&arguments.options.record, id)?;
     refuse_ended(&reader, &run)?;
     let events = reader.events(run.id, None).map_err(|error| CommandError::failed(error.to_string()))?;
     drop(reader);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use llm_do::record::StoreError;
 use llm_do_core::counted;
-use llm_do_record::{PruneFilter, RunFilter, RunSummary};
+use llm_do_record::{PruneFilter, RunFilter, RunSummary, short_id};
 use serde_json::{Value, json};
 
 use crate::arguments::{ListOutput, PruneArguments, RunsAction, RunsArguments};
@@ -13,7 +13,7 @@ use crate::command_error::CommandError;
 use crate::exit::Exit;
 use crate::host;
 use crate::output;
-use crate::record::{self, RecordTarget, age, cost, one_line, short_id};
+use crate::record::{self, RecordTarget, age, cost, one_line};
 use crate::text::shortened;
 
 /// How much of what was run a line shows.
@@ -79,7 +79,7 @@ fn prune(arguments: &PruneArguments) -> Result<Exit, CommandError> {
 }
 
 /// A project is recorded by its directory, as an absolute path without links.
-fn project_of(path: &Path) -> PathBuf {
+pub(super) fn project_of(path: &Path) -> PathBuf {
     let directory = match path.parent() {
         Some(parent) if path.is_file() && !parent.as_os_str().is_empty() => parent.to_owned(),
         Some(_) if path.is_file() => ".".into(),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use llm_do::event::{Event, EventBody, Trace};
-use llm_do_record::{Reader, RunSummary};
+use llm_do_record::{Reader, RunSummary, short_id};
 use serde_json::json;
 
 use crate::arguments::{Output, ShowArguments};
@@ -57,7 +57,7 @@ fn text(reader: &Reader, run: &RunSummary, events: &[Arc<Event>]) -> String {
     };
     line("status", &state);
     if run.can_resume {
-        line("resume", &format!("llm-do resume {}", record::short_id(run.id)));
+        line("resume", &format!("llm-do resume {}", short_id(run.id)));
     }
     line("began", &run.began.strftime("%Y-%m-%d %H:%M:%S UTC").to_string());
     line(

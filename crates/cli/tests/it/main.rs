@@ -36,6 +36,7 @@ mod looking;
 mod models;
 mod output;
 mod own_directories;
+mod parking;
 mod paths;
 mod programs;
 mod projects;

@@ -70,6 +70,18 @@ fn a_person_chooses_a_scope_or_stops() {
 }
 
 #[test]
+fn another_terminal_answers_a_question_that_waits_at_this_one() {
+    let sandbox = Sandbox::asking();
+    let mut session = at_terminal(&sandbox, "\"$LLM_DO\" run . hello --headless; echo code $?");
+    session.expect(CHOICES).unwrap();
+    let open = sandbox.run(&["approvals", "--output", "json"]).ended(0).json();
+    let approved = sandbox.run(&["approve", open[0]["id"].as_str().unwrap()]).ended(0);
+    assert_eq!(approved.stderr, "", "the run goes on by itself");
+    let rest = ended(session);
+    assert!(rest.contains("the end") && rest.contains("code 0"), "{rest}");
+}
+
+#[test]
 fn a_person_edits_the_arguments_in_an_editor() {
     let sandbox = Sandbox::asking().file("edit.sh", "#!/bin/sh\nsed -i 's/may I/edited/' \"$2\"\n");
     let line = "EDITOR='sh edit.sh --flag' \"$LLM_DO\" run . hello -v; echo code $?";

@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use llm_do_core::{AgentSpec, Approval, Effect, Event, Output, RunId, Status};
 use llm_do_models::{Script, asks, asks_all, says};
 use llm_do_record::{Record, RecordedState, RunFilter, UsageBy};
-use llm_do_runtime::{Ack, ClaimedRun, Durability, RunWriter, Runtime, Store, StoreError};
+use llm_do_runtime::{Ack, ClaimedRun, Durability, GivenAnswer, RunWriter, Runtime, Store, StoreError};
 use llm_do_testing::{FunctionTool, TestProject};
 use serde_json::json;
 
@@ -36,6 +36,10 @@ impl Store for EndsAfter {
 
     fn read(&self, run: RunId, after: Option<u64>) -> BoxFuture<'_, Result<Vec<Arc<Event>>, StoreError>> {
         self.record.read(run, after)
+    }
+
+    fn answers(&self, run: RunId) -> BoxFuture<'_, Result<Vec<GivenAnswer>, StoreError>> {
+        self.record.answers(run)
     }
 }
 

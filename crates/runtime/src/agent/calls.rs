@@ -46,12 +46,15 @@ enum CallAnswer {
     Stop(Stopped, ToolResult),
 }
 
-/// Picks the cause to report: a halt over a failure, and the cause of a halt over the interruptions of its siblings.
+/// Picks the cause to report: a halt over a failure, any other halt over a call that waits for an answer, and the cause
+/// of a halt over the interruptions of its siblings.
 fn more_telling(known: Option<Stopped>, new: Stopped) -> Stopped {
     let weight = |cause: &Stopped| match cause {
         Ok(_) => 0,
-        Err(Halt::Interrupted) => 1,
-        Err(_) => 2,
+        Err(Halt::Parked { .. }) => 1,
+        Err(Halt::Interrupted) => 2,
+        Err(Halt::Unknown { .. }) => 3,
+        Err(_) => 4,
     };
     match known {
         Some(known) if weight(&known) >= weight(&new) => known,

@@ -5,8 +5,8 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use llm_do_core::{
-    CallResult, Decision, Digest, Effect, Event, EventBody, Failure, FailureKind, Grant, Head, Key, Message,
-    ModelResponse, ModelResult, Name, Outcome, Permit, Settlement, Step, StepKind, Usage,
+    ApprovalRequest, CallResult, Decision, Digest, Effect, Event, EventBody, Failure, FailureKind, Grant,
+    Head, Key, Message, ModelResponse, ModelResult, Name, Outcome, Permit, Settlement, Step, StepKind, Usage,
 };
 
 /// An index over the recorded events of a run, by key.
@@ -19,6 +19,8 @@ pub(crate) struct Replay {
     /// What people said about calls of which nobody knew whether they happened.
     settled: HashMap<Key, Settlement>,
     decisions: HashMap<Key, Arc<Decision>>,
+    /// What was asked last about each call, by the id of the request.
+    asked: HashMap<Key, Arc<ApprovalRequest>>,
     responses: HashMap<Key, (Name, Arc<ModelResponse>)>,
     requests: HashMap<Key, RecordedRequest>,
     samples: HashMap<Key, u64>,
@@ -78,7 +80,13 @@ impl Replay {
                 };
                 self.finished.insert(key, outcome);
             }
-            EventBody::ApprovalDecided { decision, .. } => drop(self.decisions.insert(key, decision.clone())),
+            EventBody::ApprovalRequested(request) => {
+                self.asked.insert(request.id.clone(), request.clone());
+            }
+            EventBody::ApprovalDecided { id, decision } => {
+                self.asked.remove(id);
+                self.decisions.insert(key, decision.clone());
+            }
             // Another attempt of the same request has nothing new to tell.
             EventBody::ModelRequest { messages, kept, instructions, head, .. } => {
                 self.requests.entry(key).or_insert_with(|| RecordedRequest {
@@ -173,6 +181,11 @@ impl Replay {
     pub(crate) fn calls_below(&self, call: &Key) -> u64 {
         let below = self.started.range::<str, _>(bounds(&range_below(call))).count() as u64;
         below + u64::from(!call.is_empty() && self.started.contains(call))
+    }
+
+    /// Returns a request that was recorded and not decided about.
+    pub(crate) fn open_request(&self, id: &Key) -> Option<&ApprovalRequest> {
+        self.asked.get(id).map(|request| &**request)
     }
 
     /// Returns what a call was permitted to do.

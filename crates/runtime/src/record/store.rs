@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::future::BoxFuture;
-use llm_do_core::{Event, RunId};
+use jiff::Timestamp;
+use llm_do_core::{Answer, ApprovalRequest, Digest, Event, Key, RunId};
 use thiserror::Error;
 use tokio::sync::oneshot;
 
@@ -39,9 +40,42 @@ pub trait Store: Send + Sync {
     /// Reads the events of a run that come after `after`, oldest first; all of them without it.
     fn read(&self, run: RunId, after: Option<u64>) -> BoxFuture<'_, Result<Vec<Arc<Event>>, StoreError>>;
 
+    /// Returns the answers to questions of a run that were given outside of it, oldest first.
+    fn answers(&self, run: RunId) -> BoxFuture<'_, Result<Vec<GivenAnswer>, StoreError>>;
+
     /// Returns whether anything is kept, so that a run can be resumed.
     fn is_recording(&self) -> bool {
         true
+    }
+}
+
+/// An answer to a question of a run that was given outside of it: by another process, or while the run was parked.
+///
+/// It is no event: the run itself reads it and records what it decides because of it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct GivenAnswer {
+    /// The question: the id of its request.
+    pub question: Key,
+    /// What the answer is about, as the request names it. It holds for nothing else.
+    pub digest: Digest,
+    /// The answer.
+    pub answer: Answer,
+    /// Who gave it.
+    pub by: String,
+    /// When it was given.
+    pub given: Timestamp,
+}
+
+impl GivenAnswer {
+    /// An answer to a request; `None` if the request is of an earlier version, which did not say what it is about.
+    pub fn new(
+        request: &ApprovalRequest,
+        answer: Answer,
+        by: impl Into<String>,
+        given: Timestamp,
+    ) -> Option<Self> {
+        Some(Self { question: request.id.clone(), digest: request.digest?, answer, by: by.into(), given })
     }
 }
 
@@ -171,6 +205,10 @@ impl Store for NoStore {
         Box::pin(std::future::ready(Err(StoreError::NotRecorded)))
     }
 
+    fn answers(&self, _run: RunId) -> BoxFuture<'_, Result<Vec<GivenAnswer>, StoreError>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
     fn is_recording(&self) -> bool {
         false
     }
@@ -194,6 +232,7 @@ pub struct MemoryStore {
 struct MemoryRecords {
     runs: HashMap<RunId, Vec<Arc<Event>>>,
     claimed: HashSet<RunId>,
+    answers: HashMap<RunId, Vec<GivenAnswer>>,
 }
 
 impl MemoryStore {
@@ -204,6 +243,11 @@ impl MemoryStore {
             records.runs.entry(event.call.run).or_default().push(event);
         }
         Self { records: Arc::new(Mutex::new(records)) }
+    }
+
+    /// Answers a question of a run.
+    pub fn answer(&self, run: RunId, answer: GivenAnswer) {
+        self.records.lock().answers.entry(run).or_default().push(answer);
     }
 
     /// Takes the claim of a run, or says that somebody has it.
@@ -239,6 +283,11 @@ impl Store for MemoryStore {
 
     fn read(&self, run: RunId, after: Option<u64>) -> BoxFuture<'_, Result<Vec<Arc<Event>>, StoreError>> {
         Box::pin(std::future::ready(self.events(run, after)))
+    }
+
+    fn answers(&self, run: RunId) -> BoxFuture<'_, Result<Vec<GivenAnswer>, StoreError>> {
+        let answers = self.records.lock().answers.get(&run).cloned().unwrap_or_default();
+        Box::pin(std::future::ready(Ok(answers)))
     }
 }
 

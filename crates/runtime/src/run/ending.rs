@@ -81,6 +81,7 @@ pub(super) fn status_of_halt(halt: &Halt) -> Status {
         Halt::Interrupted | Halt::Stopped { .. } => Status::Interrupted,
         Halt::Denied(_) => Status::Denied,
         Halt::TimedOut => Status::TimedOut,
+        Halt::Parked { .. } => Status::Parked,
         Halt::Unknown { .. } => Status::Unknown,
         Halt::Record(_) => Status::Record,
         Halt::Limit(_) => Status::Limit,

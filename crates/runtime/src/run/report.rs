@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use llm_do_core::{
-    Event, EventBody, Failure, FailureKind, Key, Message, Output, RunId, Status, Trace, UsageByModel,
+    ApprovalRequest, Event, EventBody, Failure, FailureKind, Key, Message, Output, RunId, Status, Trace,
+    UsageByModel,
 };
 use serde::de::DeserializeOwned;
 
@@ -82,6 +83,22 @@ impl RunReport {
     /// [`messages`](Self::messages) only.
     pub fn messages_of(&self, call: &Key) -> Vec<Arc<Message>> {
         call_messages(&self.events(), call)
+    }
+
+    /// Returns the questions that nobody has answered, oldest first: those for which a parked run waits.
+    pub fn open_requests(&self) -> Vec<Arc<ApprovalRequest>> {
+        let mut open: Vec<Arc<ApprovalRequest>> = Vec::new();
+        for event in self.events() {
+            match &event.body {
+                EventBody::ApprovalRequested(request) => {
+                    open.retain(|other| other.id != request.id);
+                    open.push(request.clone());
+                }
+                EventBody::ApprovalDecided { id, .. } => open.retain(|other| other.id != *id),
+                _ => {}
+            }
+        }
+        open
     }
 
     /// Returns the lines that calls wrote to their error log, in order.

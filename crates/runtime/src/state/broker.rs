@@ -151,7 +151,8 @@ impl Broker {
         Ok((OpenEntry { broker: self, id }, released))
     }
 
-    fn accept(
+    /// Takes an answer, and makes a grant of one for the session.
+    pub(crate) fn accept(
         &self,
         answered: Result<Answer, String>,
         question: &GrantQuestion,

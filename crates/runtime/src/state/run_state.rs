@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use llm_do_core::{
     ApprovalMode, Approver, CallInfo, CallOrigin, Context, Cost, EventBody, Halt, Key, Limits, ModelChoice,
     Money, Name, NoticeSink, RunId, Settlement, UndeliveredNotice, Usage,
@@ -14,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::budget::{Amount, Budget, CeilingId, Ceilings};
 use crate::record::log::RunLog;
 use crate::record::replay::Replay;
+use crate::record::store::GivenAnswer;
 use crate::record::unknown::UnknownCall;
 use crate::state::in_flight::InFlight;
 use crate::state::instances::Instances;
@@ -52,6 +54,8 @@ pub(crate) struct RunState {
     adopted: OnceLock<()>,
     /// Calls that had begun when the run was halted, and so have no outcome.
     interrupted: Mutex<HashSet<Key>>,
+    /// The answers from elsewhere that were taken, by question and time: each is taken once.
+    used_answers: Mutex<HashSet<(Key, Timestamp)>>,
 }
 
 /// What a run was started with, after defaults.
@@ -68,6 +72,8 @@ pub(crate) struct RunSettings {
     pub(crate) own_context: BTreeMap<Name, Value>,
     /// The wall time after which it is stopped.
     pub(crate) timeout: Option<Duration>,
+    /// How long a question may wait for its answer.
+    pub(crate) answer_within: Option<Duration>,
     /// The conversation that the top agent continues.
     pub(crate) agent_state: Option<Arc<AgentState>>,
     /// The instances that a session keeps over its turns.
@@ -109,6 +115,7 @@ impl RunState {
             secret_denied: OnceLock::new(),
             adopted: OnceLock::new(),
             interrupted: Mutex::default(),
+            used_answers: Mutex::default(),
         }
     }
 
@@ -189,6 +196,16 @@ impl RunState {
     /// Returns whether a call had begun when the run was halted.
     pub(crate) fn was_interrupted(&self, key: &Key) -> bool {
         self.interrupted.lock().contains(key)
+    }
+
+    /// Notes that an answer from elsewhere was taken.
+    pub(crate) fn mark_used(&self, given: &GivenAnswer) {
+        self.used_answers.lock().insert((given.question.clone(), given.given));
+    }
+
+    /// Returns whether an answer from elsewhere was taken.
+    pub(crate) fn was_used(&self, given: &GivenAnswer) -> bool {
+        self.used_answers.lock().contains(&(given.question.clone(), given.given))
     }
 
     pub(crate) fn mark_unasked(&self) {

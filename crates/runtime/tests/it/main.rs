@@ -22,6 +22,7 @@ mod inner_effects;
 mod linking;
 mod manual_only;
 mod overrides;
+mod parking;
 mod preambles;
 mod providers;
 mod random_calls;

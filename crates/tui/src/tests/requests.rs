@@ -23,6 +23,8 @@ pub(super) fn request(tool: &str, arguments: Value) -> ApprovalRequest {
         attachments: Vec::new(),
         scopes: vec![Scope::Tool],
         edit_problem: None,
+        digest: None,
+        expires: None,
     }
 }
 

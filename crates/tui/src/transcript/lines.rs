@@ -313,6 +313,7 @@ fn describe_status(status: Status) -> &'static str {
         Status::Output => "failed for its output after",
         Status::TimedOut => "timed out after",
         Status::Interrupted => "interrupted after",
+        Status::Parked => "waits for answers after",
         Status::Unknown => "left open after",
         Status::Record => "failed for its record after",
     }

@@ -46,7 +46,7 @@ impl Whim {
                 has_mark(&answered.arguments, mark)
                     || (answered.tool == tool && *scope != llm_do::approval::Scope::Exact)
             }
-            Answer::Revise(_) | Answer::Deny(_) | Answer::Stop => false,
+            Answer::Revise(_) | Answer::Deny(_) | Answer::Stop | Answer::Park => false,
         })
     }
 }

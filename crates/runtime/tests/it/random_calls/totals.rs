@@ -193,6 +193,7 @@ fn count_entries(counts: &mut Counts, run: &RunView<'_>) {
                 Some(Answer::Revise(_)) => "answers: revise",
                 Some(Answer::Deny(_)) => "answers: deny",
                 Some(Answer::Stop) => "answers: stop",
+                Some(Answer::Park) => "answers: park",
                 None => "answers: error or panic",
             },
             What::Cancelled => "cancels",
@@ -221,6 +222,7 @@ fn count_end(counts: &mut Counts, run: &RunView<'_>) {
         ApprovalMode::Prompt => "runs that prompt",
         ApprovalMode::ApproveAll => "runs that approve all",
         ApprovalMode::RejectAll => "runs that reject all",
+        ApprovalMode::Park => "runs that park",
     };
     count(counts, mode, 1);
     let status = run.events.iter().find_map(|(_, event)| match &event.body {
@@ -235,7 +237,7 @@ fn count_end(counts: &mut Counts, run: &RunView<'_>) {
         Some(Status::Denied) => "runs denied",
         Some(Status::TimedOut) => "runs timed out",
         Some(Status::Failed) => "runs failed",
-        Some(Status::Output | Status::Unknown | Status::Record) => "runs that end otherwise",
+        Some(Status::Output | Status::Parked | Status::Unknown | Status::Record) => "runs that end otherwise",
         None => "runs without an end in the record",
     };
     count(counts, name, 1);

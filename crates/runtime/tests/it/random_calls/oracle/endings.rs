@@ -58,7 +58,7 @@ fn check_reason(run: &RunView<'_>, status: Status, findings: &mut Findings) {
         Status::Provider => any(|what| matches!(what, What::ModelFailed { outage: true })),
         Status::TimedOut => run.plan.timeout.is_some(),
         Status::Limit => repeats_a_denied_call(run),
-        Status::Done | Status::Failed | Status::Denied | Status::Output => false,
+        Status::Done | Status::Failed | Status::Denied | Status::Output | Status::Parked => false,
         Status::Unknown | Status::Record => run.record_broke,
     };
     findings.ensure(reason, run, || format!("the run was ended in {status:?} for no reason"));

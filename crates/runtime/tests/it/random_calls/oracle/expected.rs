@@ -129,7 +129,7 @@ fn level(run: &RunView<'_>, defined: Approval, rule: Option<Approval>, question:
         (Approval::PreApproved, _) => Expected::Free { arguments },
         (_, ApprovalMode::ApproveAll) => Expected::ByMode { arguments },
         (_, ApprovalMode::RejectAll) => Expected::Refused(FailureKind::Denied),
-        (_, ApprovalMode::Prompt) => Expected::Asks(question),
+        (_, ApprovalMode::Prompt | ApprovalMode::Park) => Expected::Asks(question),
     }
 }
 

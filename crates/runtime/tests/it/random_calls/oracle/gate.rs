@@ -276,7 +276,7 @@ fn due_by_answer(
         None if covered => by_grant(),
         None if run.case.approver_limit.is_some() => Due::Refuse(FailureKind::Denied),
         // The approver of these cases revises nothing.
-        None | Some((_, Some(Answer::Stop | Answer::Revise(_)))) => Due::Nothing,
+        None | Some((_, Some(Answer::Stop | Answer::Park | Answer::Revise(_)))) => Due::Nothing,
         Some((_, None | Some(Answer::Deny(_)))) => Due::Refuse(FailureKind::Denied),
         Some((_, Some(Answer::Once))) => by_approver(),
         Some((_, Some(Answer::Session(scope)))) if is_grantable(question, scope) => by_approver(),
