@@ -29,6 +29,7 @@ impl Claim {
         let directory = files::claims_of(record);
         let path = directory.join(run.to_string());
         let failed = |error: &std::io::Error| from_io(&format!("{} cannot be locked", path.display()), error);
+        fail_point!("record::before_claim");
         loop {
             let open = || File::options().write(true).create(true).truncate(false).mode(0o600).open(&path);
             let file = match open() {
@@ -47,6 +48,7 @@ impl Claim {
             // Whoever held it before may have removed the file that was just locked.
             let own = file.metadata().map_err(|error| failed(&error))?.ino();
             if fs::metadata(&path).is_ok_and(|found| found.ino() == own) {
+                fail_point!("record::after_claim");
                 return Ok(Some(Self { path, _file: file }));
             }
         }
@@ -63,7 +65,9 @@ impl Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         // Removed while it is locked, so that nobody can have locked the same file.
+        fail_point!("record::before_release");
         let _ = fs::remove_file(&self.path);
+        fail_point!("record::after_release");
     }
 }
 

@@ -11,6 +11,9 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+#[macro_use]
+mod fail_point;
+
 mod claim;
 mod error;
 mod files;
@@ -30,6 +33,8 @@ use llm_do_core::{Answer, Event, Key, RunId};
 use llm_do_runtime::{ClaimedRun, GivenAnswer, RunWriter, Store, StoreError};
 use tokio::sync::oneshot;
 
+#[cfg(feature = "failpoints")]
+pub use crate::fail_point::FAIL_POINTS;
 pub use crate::prune::PruneFilter;
 pub use crate::questions::{AnswerError, RecordedQuestion, question_id};
 pub use crate::read::{

@@ -36,7 +36,9 @@ impl Stream {
     /// Makes the row of a new run.
     pub(crate) fn create(connection: &Connection, run: RunId) -> Result<Self, StoreError> {
         let create = "INSERT INTO streams (uuid, kind, epoch, holder, next_seq) VALUES (?, ?, 1, ?, 0)";
+        fail_point!("record::before_stream");
         connection.execute(create, params![run.0.as_bytes(), RUN, holder()]).map_err(from_sqlite)?;
+        fail_point!("record::after_stream");
         Ok(Self {
             id: connection.last_insert_rowid(),
             epoch: 1,
@@ -51,12 +53,14 @@ impl Stream {
     pub(crate) fn take_over(connection: &Connection, run: RunId) -> Result<Self, StoreError> {
         let raise =
             "UPDATE streams SET epoch = epoch + 1, holder = ? WHERE uuid = ? RETURNING id, epoch, next_seq";
+        fail_point!("record::before_take_over");
         let row = connection
             .query_row(raise, params![holder(), run.0.as_bytes()], |row| {
                 Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?))
             })
             .optional()
             .map_err(from_sqlite)?;
+        fail_point!("record::after_take_over");
         let (id, epoch, next_seq) = row.ok_or(StoreError::NotFound { run })?;
         let mut stream = Self {
             id,
@@ -98,6 +102,7 @@ impl Stream {
         let body = pack(body, &mut blobs).to_string();
         self.keep(connection, blobs)?;
         let key = (event.key != event.call.id).then(|| event.key.as_str());
+        fail_point!("record::before_event");
         connection
             .prepare_cached(
                 "INSERT INTO events (stream, seq, call, key, time, body) VALUES (?, ?, ?, ?, ?, ?)",
@@ -106,6 +111,7 @@ impl Stream {
                 insert.execute(params![row.stream, row.seq, row.call, key, row.time, body])
             })
             .map_err(from_sqlite)?;
+        fail_point!("record::after_event");
         derive(connection, &row, event).map_err(from_sqlite)?;
         self.next_seq = seq + 1;
         Ok(())
@@ -113,6 +119,7 @@ impl Stream {
 
     /// Notes how many events there are. Once per transaction.
     pub(crate) fn finish_transaction(&self, connection: &Connection) -> Result<(), StoreError> {
+        fail_point!("record::before_end_of_stream");
         connection
             .prepare_cached("UPDATE streams SET next_seq = ? WHERE id = ?")
             .and_then(|mut update| {
@@ -132,6 +139,7 @@ impl Stream {
         let insert =
             "INSERT INTO calls (stream, id, key, parent, depth, path, agent) VALUES (?, ?, ?, ?, ?, ?, ?)";
         let parent = info.parent.as_ref().map(Key::as_str);
+        fail_point!("record::before_call");
         connection
             .prepare_cached(insert)
             .and_then(|mut insert| {
@@ -146,6 +154,7 @@ impl Stream {
                 ])
             })
             .map_err(from_sqlite)?;
+        fail_point!("record::after_call");
         known.push((info.clone(), id));
         self.next_call += 1;
         Ok(id)
@@ -163,8 +172,11 @@ impl Stream {
                     .and_then(|mut insert| insert.execute(values))
                     .map_err(from_sqlite)
             };
+            fail_point!("record::before_blob");
             insert("INSERT OR IGNORE INTO blobs (digest, body) VALUES (?, ?)", &[&digest, &blob.body])?;
+            fail_point!("record::after_blob");
             insert("INSERT OR IGNORE INTO refs (stream, digest) VALUES (?, ?)", &[&self.id, &digest])?;
+            fail_point!("record::after_ref");
         }
         Ok(())
     }
@@ -390,7 +402,10 @@ fn model_used(
 }
 
 fn update(connection: &Connection, sql: &str, values: &[&dyn rusqlite::ToSql]) -> rusqlite::Result<()> {
-    connection.prepare_cached(sql)?.execute(values).map(drop)
+    fail_point!("record::before_derived");
+    connection.prepare_cached(sql)?.execute(values)?;
+    fail_point!("record::after_derived");
+    Ok(())
 }
 
 /// SQLite has no unsigned numbers. Sums of them are for people.

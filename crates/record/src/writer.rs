@@ -244,22 +244,31 @@ impl Writing {
         for Pending { run, ack, .. } in pending {
             let result = run.broken.lock().clone().map_or(Ok(()), Err);
             if let Some(ack) = ack {
+                fail_point!("record::before_ack");
                 ack.send(result);
+                fail_point!("record::after_ack");
             }
         }
     }
 
     fn transaction(&mut self, pending: &[Pending], safety: Durability) -> Result<(), StoreError> {
         self.sync(safety == Durability::Power)?;
+        fail_point!("record::before_begin");
         self.connection.execute_batch("BEGIN IMMEDIATE").map_err(from_sqlite)?;
-        let written = self
-            .write_all(pending)
-            .and_then(|()| self.connection.execute_batch("COMMIT").map_err(from_sqlite));
+        fail_point!("record::after_begin");
+        let written = self.write_all(pending).and_then(|()| self.commit());
         if written.is_err() && !self.connection.is_autocommit() {
             // It fails only if the transaction is gone already.
             let _ = self.connection.execute_batch("ROLLBACK");
         }
         written
+    }
+
+    fn commit(&self) -> Result<(), StoreError> {
+        fail_point!("record::before_commit");
+        self.connection.execute_batch("COMMIT").map_err(from_sqlite)?;
+        fail_point!("record::after_commit");
+        Ok(())
     }
 
     fn write_all(&mut self, pending: &[Pending]) -> Result<(), StoreError> {
@@ -350,8 +359,10 @@ impl Writing {
         if self.log_pages.load(Ordering::Relaxed) * u64::from(PAGE_BYTES) <= limit {
             return;
         }
+        fail_point!("record::before_checkpoint");
         if self.connection.pragma_query(None, "wal_checkpoint", |_| Ok(())).is_ok() {
             self.log_pages.store(0, Ordering::Relaxed);
         }
+        fail_point!("record::after_checkpoint");
     }
 }

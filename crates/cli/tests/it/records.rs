@@ -264,6 +264,12 @@ fn runs_are_removed_by_age_project_and_status() {
 }
 
 #[test]
+fn the_binary_has_no_fail_points() {
+    let binary = std::fs::read(env!("CARGO_BIN_EXE_llm-do")).unwrap();
+    assert_eq!(memchr::memmem::find(&binary, b"record::before_commit"), None);
+}
+
+#[test]
 fn usage_is_added_up_by_model_agent_and_day() {
     let sandbox = Sandbox::asking();
     for _ in 0..3 {

@@ -4,7 +4,10 @@
 
 mod claims;
 mod crashes;
+#[cfg(feature = "failpoints")]
+mod fail_points;
 mod random;
 mod reading;
 mod runs;
+mod scripted;
 mod support;
