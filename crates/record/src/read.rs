@@ -156,11 +156,14 @@ pub enum FindError {
 }
 
 impl Reader {
-    /// Opens the record in a file. `None` if there is no such file.
+    /// Opens the record in a file. `None` if there is no such file, or its creation was cut off and it holds nothing yet.
     pub fn open(path: impl AsRef<Path>) -> Result<Option<Self>, StoreError> {
         let path = path.as_ref();
         match std::fs::metadata(path) {
-            Ok(_) => Ok(Some(Self { connection: schema::open_to_read(path)?, path: path.to_owned() })),
+            Ok(_) => {
+                let connection = schema::open_to_read(path)?;
+                Ok(connection.map(|connection| Self { connection, path: path.to_owned() }))
+            }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(from_io(&format!("the record {} cannot be opened", path.display()), &error)),
         }

@@ -75,11 +75,12 @@ pub(crate) fn open_to_write(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// Opens a connection that reads. A record of a newer version is tried.
-pub(crate) fn open_to_read(path: &Path) -> Result<Connection, StoreError> {
+/// Opens a connection that reads; none if there are no tables yet. A record of a newer version is tried.
+pub(crate) fn open_to_read(path: &Path) -> Result<Option<Connection>, StoreError> {
     let connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     connection.pragma_update(None, "query_only", true).map_err(from_sqlite)?;
-    Ok(connection)
+    let version = version(&connection).map_err(from_sqlite)?;
+    Ok((version > 0).then_some(connection))
 }
 
 fn open(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {

@@ -69,6 +69,16 @@ fn a_file_that_is_no_record_is_left_alone() {
 }
 
 #[test]
+fn a_record_whose_creation_was_cut_off_holds_nothing_yet() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("record.db");
+    std::fs::write(&path, "").unwrap();
+    assert!(Reader::open(&path).unwrap().is_none());
+    drop(Record::open(&path).unwrap());
+    assert!(Reader::open(&path).unwrap().is_some());
+}
+
+#[test]
 fn a_record_of_a_newer_version_is_not_written() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("record.db");
