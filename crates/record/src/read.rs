@@ -313,8 +313,8 @@ impl Reader {
 }
 
 const SUMMARY: &str = "SELECT uuid, status, entry, title, projects.root, coalesce(began, 0), ended, error, tokens_in, tokens_out, cost,
-    unpriced, calls, is_turn = 0 AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.stream = streams.id
-        AND calls.key = CAST(streams.ordinal AS TEXT) AND calls.finished IS NOT NULL), is_turn
+    unpriced, calls, is_turn = 0 AND (status IS NULL OR NOT EXISTS (SELECT 1 FROM calls WHERE calls.stream = streams.id
+        AND calls.key = CAST(streams.ordinal AS TEXT) AND calls.finished IS NOT NULL)), is_turn
     FROM streams LEFT JOIN projects ON projects.id = streams.project";
 
 /// Returns whether a run that has no result may get one.

@@ -1,6 +1,6 @@
 //! Lists, sums and damaged files.
 
-use llm_do_core::{EventBody, Output, Status, UsageByModel};
+use llm_do_core::{CallKind, CallResult, EventBody, Output, Status, Usage, UsageByModel};
 use llm_do_record::{FindError, Reader, Record, RecordedState, RunFilter};
 use llm_do_runtime::{Durability, Store, StoreError};
 
@@ -76,6 +76,28 @@ fn a_record_whose_creation_was_cut_off_holds_nothing_yet() {
     assert!(Reader::open(&path).unwrap().is_none());
     drop(Record::open(&path).unwrap());
     assert!(Reader::open(&path).unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_run_that_was_cut_off_after_its_only_call_can_be_resumed() {
+    let directory = tempfile::tempdir().unwrap();
+    let record = Record::open(directory.path().join("record.db")).unwrap();
+    let run = run_id(0);
+    let writer = record.begin(run).await.unwrap();
+    let finished = EventBody::CallFinished {
+        kind: CallKind::Agent,
+        name: "main".into(),
+        result: CallResult::Output(Output::text("done")),
+        duration_ms: 1,
+        usage: Usage::default(),
+    };
+    for event in [started(run), event(run, 1, "1", finished)] {
+        writer.enqueue(&event, Durability::Process).unwrap().await.unwrap();
+    }
+    drop(writer);
+    record.read(run, None).await.unwrap();
+    let summary = record.reader().unwrap().run(run).unwrap().unwrap();
+    assert_eq!((summary.state, summary.can_resume), (RecordedState::CutOff, true));
 }
 
 #[test]
