@@ -45,6 +45,11 @@ mod python_environments;
 mod python_eras;
 mod python_output;
 mod python_starts;
+#[cfg(target_os = "linux")]
+mod record_kills;
+#[allow(dead_code, reason = "the tests of the crate `record` use more of it")]
+#[path = "../../../record/tests/it/oracle.rs"]
+mod record_oracle;
 mod records;
 mod reference;
 mod schema;

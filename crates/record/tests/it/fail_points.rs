@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::scripted::{
-    Ended, ScriptedRun, Unbroken, check_announced, check_questions, check_whole, ended, responses,
-};
+use crate::oracle::{check_announced, check_questions, check_whole, responses};
+use crate::scripted::{Ended, ScriptedRun, Unbroken, ended};
 
 /// The boundary at which the process ends: as many as are passed before it.
 const BOUNDARY: &str = "LLM_DO_RECORD_TEST_BOUNDARY";

@@ -6,6 +6,7 @@ mod claims;
 mod crashes;
 #[cfg(feature = "failpoints")]
 mod fail_points;
+mod oracle;
 mod random;
 mod reading;
 mod runs;

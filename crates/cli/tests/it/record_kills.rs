@@ -1,0 +1,416 @@
+//! Runs that are killed at any moment, again while they go on, and then resumed to their end.
+//!
+//! What happened is also written outside the record: each effect appends a line to a log and syncs it, and so does the
+//! program that approves. Whether a call of unknown outcome happened is judged from that log, as a person would.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use llm_do_core::{CallResult, Event, EventBody, Key};
+use llm_do_record::{FindError, Reader};
+use llm_do_runtime::unknown_calls;
+use llm_do_testing::{Chance, needs};
+use serde_json::{Value, json};
+
+use crate::record_oracle::{check_order, check_questions, check_whole};
+use crate::support::{Ran, Sandbox};
+
+/// How many runs of each project are killed.
+fn kills() -> u64 {
+    std::env::var("LLM_DO_RUN_KILLS").map_or(12, |kills| kills.parse().unwrap())
+}
+
+/// How often a run may be killed while it is resumed.
+const MAX_KILLS_OF_RESUME: usize = 3;
+
+/// A project whose tools write into `effects.log`.
+struct KilledProject {
+    files: Vec<(String, String)>,
+    flags: Vec<&'static str>,
+}
+
+impl KilledProject {
+    fn new(main: &str, replies: &Value) -> Self {
+        let project = "version: 1\nentry: {agent: main}\nagent_files: ['*.agent']\n";
+        Self { files: vec![("project.yaml".into(), project.into())], flags: vec!["--approve", "all"] }
+            .agent("main", main, replies)
+    }
+
+    /// Adds an agent with a header and a script.
+    fn agent(self, name: &str, header: &str, replies: &Value) -> Self {
+        let agent = format!("---\nname: {name}\nmodel: script:{name}.yaml\n{header}\n---\nWork.\n");
+        let script = json!({"mode": "by_turn", "replies": replies}).to_string();
+        self.file(&format!("{name}.agent"), &agent).file(&format!("{name}.yaml"), &script)
+    }
+
+    fn file(mut self, name: &str, text: &str) -> Self {
+        self.files.retain(|(other, _)| other != name);
+        self.files.push((name.to_owned(), text.to_owned()));
+        self
+    }
+
+    /// Asks a program about every command.
+    fn asking(mut self) -> Self {
+        self.flags = vec!["--approve-with", "sh approve.sh"];
+        self.file("approve.sh", APPROVING)
+    }
+
+    fn sandbox(&self) -> Sandbox {
+        let files = self.files.iter();
+        files.fold(Sandbox::new(), |sandbox, (name, text)| sandbox.file(name, text))
+    }
+}
+
+/// Answers each question, and notes it first.
+const APPROVING: &str = "while read -r line; do
+  id=$(printf '%s' \"$line\" | sed 's/.*\"id\": *\"\\([^\"]*\\)\".*/\\1/')
+  echo \"$id\" | dd of=questions.log oflag=append conv=notrunc,fsync status=none
+  printf '{\"id\": \"%s\", \"decision\": \"once\"}\\n' \"$id\"
+done
+";
+
+/// The header of an agent that may run what writes into the log.
+fn shell(approval: &str, others: &str) -> String {
+    let rule = |program: &str| {
+        format!("{{program: {program}, approval: {approval}, allow_flags: [\"*\"], operands: text}}")
+    };
+    format!("toolsets:\n  - shell_file_ops: {{rules: [{}, {}]}}\n{others}", rule("echo"), rule("dd"))
+}
+
+/// A command that happens once: a line in the log, on disk before the command ends.
+fn pay(name: &str) -> Value {
+    let command = format!("echo {name} | dd of=effects.log oflag=append conv=notrunc,fsync status=none");
+    json!({"shell": {"command": command}})
+}
+
+fn call(agent: &str) -> Value {
+    json!({ agent: {"input": "go"} })
+}
+
+/// Several calls of one turn, as a script lists them.
+fn all<const N: usize>(calls: [Value; N]) -> Value {
+    let listed = calls.iter().flat_map(|call| call.as_object().unwrap());
+    listed.map(|(name, arguments)| json!({"name": name, "arguments": arguments})).collect()
+}
+
+fn nested() -> KilledProject {
+    let header = |others: &str| shell("pre_approved", others);
+    KilledProject::new(
+        &header("  - outer\n"),
+        &json!([{"ask": call("outer")}, {"ask": pay("p-main")}, {"say": "main is done"}]),
+    )
+    .agent(
+        "outer",
+        &header("  - inner\n"),
+        &json!([{"ask": pay("p-outer")}, {"ask": call("inner")}, {"say": "outer is done"}]),
+    )
+    .agent(
+        "inner",
+        &header(""),
+        &json!([{"ask": all([pay("p-inner1"), pay("p-inner2")])}, {"say": "inner is done"}]),
+    )
+}
+
+fn parallel() -> KilledProject {
+    let header = shell("pre_approved", "  - left\n  - right\n");
+    let asks = all([pay("p-one"), call("left"), pay("p-two"), call("right"), pay("p-three")]);
+    KilledProject::new(&header, &json!([{"ask": asks}, {"say": "main is done"}]))
+        .agent(
+            "left",
+            &shell("pre_approved", ""),
+            &json!([{"ask": all([pay("p-l1"), pay("p-l2")])}, {"say": "left"}]),
+        )
+        .agent(
+            "right",
+            &shell("pre_approved", ""),
+            &json!([{"ask": all([pay("p-r1"), pay("p-r2")])}, {"say": "right"}]),
+        )
+}
+
+fn approvals() -> KilledProject {
+    KilledProject::new(
+        &shell("ask", "  - helper\n"),
+        &json!([{"ask": all([pay("p-one"), call("helper")])}, {"ask": pay("p-two")}, {"say": "main is done"}]),
+    )
+    .agent("helper", &shell("ask", ""), &json!([{"ask": pay("p-helper")}, {"say": "helped"}]))
+    .asking()
+}
+
+fn commands() -> KilledProject {
+    let two = json!({"shell": {"command": format!(
+        "{} && {}",
+        pay("p-four-a")["shell"]["command"].as_str().unwrap(),
+        pay("p-four-b")["shell"]["command"].as_str().unwrap(),
+    )}});
+    KilledProject::new(
+        &shell("pre_approved", ""),
+        &json!([
+            {"ask": pay("p-one")}, {"ask": all([pay("p-two"), pay("p-three")])}, {"ask": two}, {"ask": pay("p-five")},
+            {"say": "main is done"},
+        ]),
+    )
+}
+
+fn several_agents() -> KilledProject {
+    let names = ["plan", "write", "check"];
+    let listed: String = names.iter().map(|name| format!("  - {name}\n")).collect();
+    let mut turns: Vec<Value> = names.iter().map(|name| json!({"ask": call(name)})).collect();
+    turns.push(json!({"ask": all([pay("p-main"), call("write")])}));
+    turns.push(json!({"say": "main is done"}));
+    let first = KilledProject::new(&shell("pre_approved", &listed), &json!(turns));
+    names.iter().enumerate().fold(first, |project, (index, name)| {
+        let header = shell("pre_approved", "  - filesystem_project\n");
+        let write =
+            json!({"write_file": {"path": format!("{name}.txt"), "content": "text ".repeat(200 * index)}});
+        // The file is read back, so that a later step depends on an earlier one.
+        let read = json!({"read_file": {"path": format!("{name}.txt")}});
+        // `write` is called twice, and only once it pays.
+        let first = if *name == "write" { read.clone() } else { pay(&format!("p-{name}")) };
+        let replies =
+            json!([{"ask": write}, {"ask": all([first, read])}, {"say": format!("{name} is done")}]);
+        project.agent(name, &format!("{header}approval: {{'*': pre_approved}}"), &replies)
+    })
+}
+
+const TOOLS: &str = "import os
+
+def pay(name: str) -> str:
+    \"\"\"Pays.\"\"\"
+    log = os.open('effects.log', os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.write(log, f'{name}\\n'.encode())
+    os.fsync(log)
+    os.close(log)
+    return f'paid {name}'
+
+TOOLS = [pay]
+";
+
+fn python() -> KilledProject {
+    let pay = |name: &str| json!({"pay": {"name": name}});
+    KilledProject::new(
+        "tools: [pay]\ntoolsets: [helper]",
+        &json!([{"ask": all([pay("p-one"), call("helper")])}, {"ask": pay("p-two")}, {"say": "main is done"}]),
+    )
+    .agent("helper", "tools: [pay]", &json!([{"ask": pay("p-helper")}, {"say": "helped"}]))
+    .file("tools.py", TOOLS)
+    .file(
+        "project.yaml",
+        "version: 1\nentry: {agent: main}\nagent_files: ['*.agent']\npython_files: [tools.py]\n",
+    )
+}
+
+/// How a run goes that nobody disturbs.
+struct Undisturbed {
+    report: Value,
+    effects: Vec<String>,
+    /// What each call came to.
+    outputs: HashMap<Key, Value>,
+    duration: Duration,
+}
+
+impl Undisturbed {
+    fn new(project: &KilledProject) -> Self {
+        let sandbox = project.sandbox();
+        let begun = Instant::now();
+        let ran: Ran = run(&sandbox, project).output().unwrap().into();
+        let duration = begun.elapsed();
+        let report = report(&ran.ended(0).json());
+        let effects = effects(&sandbox);
+        let count = effects.iter().collect::<std::collections::BTreeSet<_>>().len();
+        assert!(count >= 3 && count == effects.len(), "{effects:?}");
+        let outputs = events(&sandbox).iter().filter_map(|event| output_of(event)).collect();
+        Self { report, effects, outputs, duration }
+    }
+}
+
+fn output_of(event: &Event) -> Option<(Key, Value)> {
+    match &event.body {
+        EventBody::CallFinished { result: CallResult::Output(output), .. } => {
+            Some((event.call.id.clone(), output.to_value()))
+        }
+        _ => None,
+    }
+}
+
+/// What two runs must have in common.
+fn report(report: &Value) -> Value {
+    json!({"status": report["status"], "output": report["output"], "usage": report["usage"]})
+}
+
+fn effects(sandbox: &Sandbox) -> Vec<String> {
+    let mut lines = log(sandbox, "effects.log");
+    lines.sort();
+    lines
+}
+
+fn log(sandbox: &Sandbox, name: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(sandbox.path(name)).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn record(sandbox: &Sandbox) -> PathBuf {
+    sandbox.state().join("llm-do/record.db")
+}
+
+/// The events of the only run, read by a connection of their own; none if there is none yet.
+fn events(sandbox: &Sandbox) -> Vec<Arc<Event>> {
+    let Some(reader) = Reader::open(record(sandbox)).unwrap() else { return Vec::new() };
+    match reader.find("last") {
+        Ok(run) => reader.events(run.id, None).unwrap(),
+        Err(FindError::NotFound) => Vec::new(),
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
+fn run(sandbox: &Sandbox, project: &KilledProject) -> Command {
+    with_flags(sandbox, project, &["run", ".", "go"])
+}
+
+fn with_flags(sandbox: &Sandbox, project: &KilledProject, words: &[&str]) -> Command {
+    let mut command = sandbox.command(&[words, &project.flags, &["--trust", "--output", "json"]].concat());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Begins the run, or goes on with it, as a person would who looks at what happened.
+fn go_on(sandbox: &Sandbox, project: &KilledProject, undisturbed: &Undisturbed) -> Command {
+    let events = events(sandbox);
+    if events.is_empty() {
+        return run(sandbox, project);
+    }
+    let done = log(sandbox, "effects.log");
+    let mut answers = Vec::new();
+    for unknown in unknown_calls(&events) {
+        let input = unknown.input.text();
+        let mut paid = undisturbed.effects.iter().filter(|effect| has_word(input, effect)).peekable();
+        assert!(paid.peek().is_some(), "{input}");
+        let key = &unknown.call.id;
+        // A command that happened in part is not one that happened: the person does the rest and says so.
+        let answer = match paid.filter(|effect| !done.contains(effect)).collect::<Vec<_>>() {
+            missing if missing.is_empty() => format!("{key}=done:{}", undisturbed.outputs[key]),
+            missing
+                if missing.len()
+                    == undisturbed.effects.iter().filter(|effect| has_word(input, effect)).count() =>
+            {
+                format!("{key}=again")
+            }
+            missing => {
+                let lines: String = missing.iter().map(|line| format!("{line}\n")).collect();
+                let path = sandbox.path("effects.log");
+                let text = std::fs::read_to_string(&path).unwrap();
+                std::fs::write(path, text + &lines).unwrap();
+                format!("{key}=done:{}", undisturbed.outputs[key])
+            }
+        };
+        answers.extend(["--unknown".to_owned(), answer]);
+    }
+    let words: Vec<&str> = ["resume", "last"].into_iter().chain(answers.iter().map(String::as_str)).collect();
+    with_flags(sandbox, project, &words)
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').any(|other| other == word)
+}
+
+/// Kills a process after a while, and waits until everything that it had started is gone too. Returns whether it still ran.
+fn kill(mut child: Child, after: Duration, sandbox: &Sandbox) -> bool {
+    std::thread::sleep(after);
+    let was_running = child.try_wait().unwrap().is_none();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let begun = Instant::now();
+    while has_processes(&sandbox.root()) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "what a killed run had started goes on");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    was_running
+}
+
+/// Returns whether a process has its working directory in a project.
+fn has_processes(directory: &Path) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes
+        .map(|process| process.path().join("cwd"))
+        .any(|link| std::fs::read_link(link).is_ok_and(|found| found.starts_with(directory)))
+}
+
+/// Kills a run, perhaps again while it is resumed, and brings it to its end. Returns how often it was killed.
+fn check_killed(project: &KilledProject, undisturbed: &Undisturbed, seed: u64) -> u64 {
+    let (mut chance, sandbox) = (Chance::new(seed), project.sandbox());
+    let mut moment = || {
+        let micros = undisturbed.duration.as_micros() as u64 * 11 / 10;
+        Duration::from_micros(chance.below_u64(micros))
+    };
+    let context = format!("seed {seed}");
+    let mut killed = u64::from(kill(run(&sandbox, project).spawn().unwrap(), moment(), &sandbox));
+    let mut others = Chance::new(!seed);
+    for _ in 0..MAX_KILLS_OF_RESUME {
+        check_whole(&record(&sandbox), &context);
+        if is_done(&sandbox) || others.below(3) > 0 {
+            break;
+        }
+        killed += u64::from(kill(go_on(&sandbox, project, undisturbed).spawn().unwrap(), moment(), &sandbox));
+    }
+    let (before, asked) = (events(&sandbox), log(&sandbox, "questions.log").len());
+    if !is_done(&sandbox) {
+        let ran: Ran = go_on(&sandbox, project, undisturbed).output().unwrap().into();
+        assert_eq!(ran.code, Some(0), "{context}: {ran:#?}");
+        assert_eq!(report(&ran.json()), undisturbed.report, "{context}");
+    }
+    assert_eq!(effects(&sandbox), undisturbed.effects, "{context}");
+    check_whole(&record(&sandbox), &context);
+    let after = events(&sandbox);
+    assert_eq!(after[..before.len()], before, "{context}: what was recorded remains");
+    check_order(&after, &context);
+    check_questions(&before, &log(&sandbox, "questions.log")[asked..], &context);
+    killed
+}
+
+/// Returns whether the record has the end of the run.
+fn is_done(sandbox: &Sandbox) -> bool {
+    matches!(events(sandbox).last().map(|event| &event.body), Some(EventBody::RunFinished { .. }))
+}
+
+fn check(name: &str, project: &KilledProject) {
+    let undisturbed = Undisturbed::new(project);
+    let (begun, mut killed) = (Instant::now(), 0);
+    for round in 0..kills() {
+        killed += check_killed(project, &undisturbed, round);
+    }
+    println!("{name}: {} runs, killed {killed} times, {:.1} s", kills(), begun.elapsed().as_secs_f64());
+    assert!(killed * 2 > kills(), "only {killed} of {} runs were killed", kills());
+}
+
+#[test]
+fn a_nested_run() {
+    check("nested", &nested());
+}
+
+#[test]
+fn a_run_with_calls_side_by_side() {
+    check("parallel", &parallel());
+}
+
+#[test]
+fn a_run_with_approvals() {
+    check("approvals", &approvals());
+}
+
+#[test]
+fn a_run_of_commands() {
+    check("commands", &commands());
+}
+
+#[test]
+fn a_run_of_several_agents() {
+    check("several agents", &several_agents());
+}
+
+#[needs(python)]
+#[test]
+fn a_run_of_python_code() {
+    check("python", &python());
+}
