@@ -27,11 +27,13 @@ pub enum Capability {
     Wire,
     /// The rights of the super-user.
     Root,
+    /// Tracing of child processes, on a processor whose registers the tests know.
+    Tracing,
 }
 
 impl Capability {
     /// Every capability.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Sandbox,
         Self::SandboxSignals,
         Self::Python,
@@ -39,6 +41,7 @@ impl Capability {
         Self::Model,
         Self::Wire,
         Self::Root,
+        Self::Tracing,
     ];
 
     /// Returns the name, as `LLM_DO_REQUIRE` and `#[needs(..)]` use it.
@@ -51,6 +54,7 @@ impl Capability {
             Self::Model => "model",
             Self::Wire => "wire",
             Self::Root => "root",
+            Self::Tracing => "tracing",
         }
     }
 
@@ -68,6 +72,7 @@ impl Capability {
             Self::Model => find_model(),
             Self::Wire => find_wire(),
             Self::Root => find_root(),
+            Self::Tracing => find_tracing(),
         }
     }
 }
@@ -240,6 +245,25 @@ fn find_root() -> Result<(), MissingCapability> {
 #[cfg(not(target_os = "linux"))]
 fn find_root() -> Result<(), MissingCapability> {
     Err(MissingCapability::new("tests as the super-user run on Linux only"))
+}
+
+/// Traces a process.
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn find_tracing() -> Result<(), MissingCapability> {
+    use nix::sys::ptrace::{Options, seize};
+    use nix::unistd::Pid;
+
+    let failed = |error: String| MissingCapability::new(format!("processes cannot be traced: {error}"));
+    let mut child = Command::new("sleep").arg("60").spawn().map_err(|error| failed(error.to_string()))?;
+    let traced = seize(Pid::from_raw(child.id().cast_signed()), Options::empty());
+    // It is of no use any more, however this ends.
+    let _ = child.kill().and_then(|()| child.wait());
+    traced.map_err(|error| failed(error.to_string()))
+}
+
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+fn find_tracing() -> Result<(), MissingCapability> {
+    Err(MissingCapability::new("processes are traced on Linux only, on x86-64 and ARM"))
 }
 
 #[cfg(target_os = "linux")]

@@ -29,6 +29,7 @@ pub fn missing_at_build(capability: Capability) -> Option<&'static str> {
         Capability::Model => env!("LLM_DO_MISSING_MODEL"),
         Capability::Wire => env!("LLM_DO_MISSING_WIRE"),
         Capability::Root => env!("LLM_DO_MISSING_ROOT"),
+        Capability::Tracing => env!("LLM_DO_MISSING_TRACING"),
     };
     (!reason.is_empty()).then_some(reason)
 }

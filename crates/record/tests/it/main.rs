@@ -4,8 +4,11 @@
 
 mod claims;
 mod crashes;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod disks;
 #[cfg(feature = "failpoints")]
 mod fail_points;
+#[allow(dead_code, reason = "with fail points, and through the binary, all of it is used")]
 mod oracle;
 mod random;
 mod reading;

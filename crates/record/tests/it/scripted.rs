@@ -48,9 +48,24 @@ impl ScriptedRun {
         Self { directory: tempfile::tempdir().unwrap(), result_bytes: 0 }
     }
 
+    /// Another directory for the same run.
+    pub(crate) fn another(&self) -> Self {
+        Self { result_bytes: self.result_bytes, ..Self::new() }
+    }
+
     /// Results that are so long that the log of the record is moved into its database several times.
     pub(crate) fn with_long_results() -> Self {
         Self { result_bytes: 1_200_000, ..Self::new() }
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Returns whether a file belongs to the record.
+    pub(crate) fn is_of_record(&self, path: &Path) -> bool {
+        let below = path.strip_prefix(self.directory()).ok().and_then(|path| path.iter().next());
+        below.is_some_and(|name| name.to_string_lossy().starts_with("record.db"))
     }
 
     pub(crate) fn record(&self) -> PathBuf {
@@ -76,6 +91,13 @@ impl ScriptedRun {
         let ended = ended(child.stdout.take().unwrap());
         assert!(child.wait().unwrap().success());
         ended.expect("an undisturbed process says how it ended")
+    }
+
+    /// Adds to a log.
+    pub(crate) fn append(&self, name: &Path, bytes: &[u8]) {
+        let mut file =
+            std::fs::File::options().append(true).create(true).open(self.directory().join(name)).unwrap();
+        file.write_all(bytes).unwrap();
     }
 
     /// The lines of a log.
