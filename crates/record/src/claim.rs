@@ -42,7 +42,12 @@ impl Claim {
             let file = file.map_err(|error| failed(&error))?;
             match file.try_lock() {
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::WouldBlock) if is_held(&file) => return Ok(None),
+                // Somebody only looked.
+                Err(TryLockError::WouldBlock) => {
+                    std::thread::yield_now();
+                    continue;
+                }
                 Err(TryLockError::Error(error)) => return Err(failed(&error)),
             }
             // Whoever held it before may have removed the file that was just locked.
@@ -57,9 +62,19 @@ impl Claim {
     /// Returns whether somebody has claimed a run.
     pub(crate) fn is_taken(record: &Path, run: RunId) -> bool {
         let path = files::claims_of(record).join(run.to_string());
-        let Ok(file) = File::options().write(true).open(path) else { return false };
-        matches!(file.try_lock(), Err(TryLockError::WouldBlock))
+        File::options().write(true).open(path).is_ok_and(|file| is_held(&file))
     }
+}
+
+/// Returns whether the file of a claim is locked by whoever holds the claim. That lock is exclusive; this looks with a shared
+/// one, so that those who look are not taken for a holder.
+fn is_held(file: &File) -> bool {
+    let locked = file.try_lock_shared();
+    if locked.is_ok() {
+        // It would fail only for a file that is not open.
+        let _ = file.unlock();
+    }
+    matches!(locked, Err(TryLockError::WouldBlock))
 }
 
 impl Drop for Claim {
@@ -133,6 +148,31 @@ mod tests {
                     }
                 });
             }
+        });
+    }
+
+    #[test]
+    fn whoever_looks_at_a_claim_disturbs_nobody() {
+        let directory = tempfile::tempdir().unwrap();
+        let record = directory.path().join("record.db");
+        // What a killed process leaves behind.
+        let left = files::claims_of(&record);
+        files::create_directory(&left).unwrap();
+        File::create(left.join(run(2).to_string())).unwrap();
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    while !is_over.load(std::sync::atomic::Ordering::SeqCst) {
+                        Claim::is_taken(&record, run(1));
+                        assert!(!Claim::is_taken(&record, run(2)), "two that look see each other");
+                        std::thread::yield_now();
+                    }
+                });
+            }
+            let taken = (0..3_000).filter(|_| Claim::take(&record, run(1)).unwrap().is_some()).count();
+            is_over.store(true, std::sync::atomic::Ordering::SeqCst);
+            assert_eq!(taken, 3_000);
         });
     }
 
