@@ -72,9 +72,9 @@ impl Record {
         reader.ok_or_else(|| StoreError::Io(format!("the record {} was removed", self.path.display())))
     }
 
-    /// Removes runs, and everything to which only they refer. Returns how many were removed: those that are being written
-    /// stay.
-    pub async fn remove(&self, runs: Vec<RunId>) -> Result<usize, StoreError> {
+    /// Removes runs that were listed, and everything to which only they refer. Returns how many were removed: those that are
+    /// being written, or went on since they were listed, stay.
+    pub async fn remove(&self, runs: Vec<RunSummary>) -> Result<usize, StoreError> {
         self.ask(move |writing| prune::remove(writing, &runs)).await
     }
 

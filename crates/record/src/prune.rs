@@ -1,9 +1,8 @@
 //! Removing runs from a record.
 
 use jiff::Timestamp;
-use llm_do_core::RunId;
 use llm_do_runtime::StoreError;
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use crate::error::from_sqlite;
 use crate::read::{Reader, RecordedState, RunFilter, RunSummary};
@@ -32,29 +31,33 @@ impl PruneFilter {
     }
 }
 
-/// Removes runs, and the values to which only they refer. Returns how many there were; one that is being written by then
-/// stays.
-pub(crate) fn remove(writing: &mut Writing, runs: &[RunId]) -> Result<usize, StoreError> {
+/// Removes runs, and the values to which only they refer. Returns how many there were; one that is being written by then, or
+/// went on since it was listed, stays.
+pub(crate) fn remove(writing: &mut Writing, runs: &[RunSummary]) -> Result<usize, StoreError> {
     let mut removed = 0;
     for run in runs {
         // Held while its rows go, so that nobody continues it in between.
-        let Some(claim) = crate::claim::Claim::take(&writing.path, *run)? else { continue };
-        removed += remove_one(&mut writing.connection, *run).map_err(from_sqlite)?;
+        let Some(claim) = crate::claim::Claim::take(&writing.path, run.id)? else { continue };
+        removed += remove_one(&mut writing.connection, run).map_err(from_sqlite)?;
         drop(claim);
     }
     remove_unused(&mut writing.connection).map_err(from_sqlite)?;
     Ok(removed)
 }
 
-fn remove_one(connection: &mut Connection, run: RunId) -> rusqlite::Result<usize> {
+fn remove_one(connection: &mut Connection, run: &RunSummary) -> rusqlite::Result<usize> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let stream = "(SELECT id FROM streams WHERE uuid = ?)";
+    let events = i64::try_from(run.events).unwrap_or(i64::MAX);
+    let as_listed = "DELETE FROM streams WHERE uuid = ? AND next_seq = ? RETURNING id";
+    let removed = transaction
+        .query_row(as_listed, params![run.id.0.as_bytes(), events], |row| row.get::<_, i64>(0))
+        .optional()?;
+    let Some(stream) = removed else { return Ok(0) };
     for table in ["events", "calls", "usage", "approvals", "refs"] {
-        transaction.execute(&format!("DELETE FROM {table} WHERE stream = {stream}"), [run.0.as_bytes()])?;
+        transaction.execute(&format!("DELETE FROM {table} WHERE stream = ?"), [stream])?;
     }
-    let removed = transaction.execute("DELETE FROM streams WHERE uuid = ?", [run.0.as_bytes()])?;
     transaction.commit()?;
-    Ok(removed)
+    Ok(1)
 }
 
 /// Removes values without a reference, and gives their pages back to the file system.

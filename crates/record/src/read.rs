@@ -67,6 +67,8 @@ pub struct RunSummary {
     pub can_resume: bool,
     /// Whether it is a turn of a conversation.
     pub is_turn: bool,
+    /// How many events were written.
+    pub events: u64,
 }
 
 /// How a run is.
@@ -308,13 +310,14 @@ impl Reader {
             calls: unsigned(row, 12)?,
             can_resume: row.get(13)? && can_resume(state),
             is_turn: row.get(14)?,
+            events: unsigned(row, 15)?,
         })
     }
 }
 
 const SUMMARY: &str = "SELECT uuid, status, entry, title, projects.root, coalesce(began, 0), ended, error, tokens_in, tokens_out, cost,
     unpriced, calls, is_turn = 0 AND (status IS NULL OR NOT EXISTS (SELECT 1 FROM calls WHERE calls.stream = streams.id
-        AND calls.key = CAST(streams.ordinal AS TEXT) AND calls.finished IS NOT NULL)), is_turn
+        AND calls.key = CAST(streams.ordinal AS TEXT) AND calls.finished IS NOT NULL)), is_turn, next_seq
     FROM streams LEFT JOIN projects ON projects.id = streams.project";
 
 /// Returns whether a run that has no result may get one.

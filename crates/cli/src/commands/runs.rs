@@ -72,8 +72,7 @@ fn prune(arguments: &PruneArguments) -> Result<Exit, CommandError> {
         return Ok(Exit::Done);
     }
     let Some(record) = RecordTarget::new(&arguments.record).open()? else { return Ok(Exit::Failed) };
-    let ids = runs.iter().map(|run| run.id).collect();
-    let removed = host::block_on(async { record.remove(ids).await.map_err(failed) })?;
+    let removed = host::block_on(async { record.remove(runs).await.map_err(failed) })?;
     output::to_stderr(&format!("removed {}", counted(removed, "run")));
     Ok(Exit::Done)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use llm_do_record::Record;
+use llm_do_record::{Record, RecordedState, RunFilter};
 use llm_do_runtime::{Durability, Store, StoreError};
 use llm_do_testing::Chance;
 
@@ -66,6 +66,30 @@ async fn a_run_that_nobody_recorded_cannot_be_claimed() {
     let claimed = record.claim(run).await.map(drop);
     assert_eq!(claimed, Err(StoreError::NotFound { run }));
     assert!(std::fs::read_dir(directory.path().join("record.db-claims")).unwrap().next().is_none());
+}
+
+#[tokio::test]
+async fn a_run_that_went_on_since_it_was_listed_is_not_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("record.db");
+    let (one, other) = (Record::open(&path).unwrap(), Record::open(&path).unwrap());
+    let run = run_id(0);
+    let writer = one.begin(run).await.unwrap();
+    writer.enqueue(&started(run), Durability::Process).unwrap().await.unwrap();
+    drop(writer);
+    one.read(run, None).await.unwrap();
+    let listed = other.reader().unwrap().runs(&RunFilter::default()).unwrap();
+    assert_eq!(listed[0].state, RecordedState::CutOff);
+
+    let claimed = one.claim(run).await.unwrap();
+    let next = random_event(&mut Chance::new(2), run, 1);
+    claimed.writer.enqueue(&next, Durability::Process).unwrap().await.unwrap();
+    drop(claimed);
+    one.read(run, None).await.unwrap();
+    assert_eq!(other.remove(listed).await, Ok(0));
+    assert_eq!(one.read(run, None).await.unwrap().len(), 2);
+    let listed = other.reader().unwrap().runs(&RunFilter::default()).unwrap();
+    assert_eq!(other.remove(listed).await, Ok(1));
 }
 
 #[tokio::test]
