@@ -50,6 +50,7 @@ mod record_kills;
 #[allow(dead_code, reason = "the tests of the crate `record` use more of it")]
 #[path = "../../../record/tests/it/oracle.rs"]
 mod record_oracle;
+mod record_races;
 mod records;
 mod reference;
 mod schema;
