@@ -11,6 +11,7 @@ use llm_do_core::{Answer, Event, Key, RunId};
 use llm_do_runtime::{Ack, AckSender, Durability, RunWriter, StoreError};
 use parking_lot::{Condvar, Mutex};
 use rusqlite::Connection;
+use rusqlite::ffi::{SQLITE_IOERR_DIR_FSYNC, SQLITE_IOERR_FSYNC};
 
 use crate::claim::Claim;
 use crate::error::{from_io, from_sqlite};
@@ -79,6 +80,7 @@ impl EventQueue {
             path: path.to_owned(),
             streams: HashMap::new(),
             is_synced: false,
+            failed_sync: None,
         };
         let own = queue.clone();
         let thread = std::thread::Builder::new()
@@ -191,6 +193,9 @@ pub(crate) struct Writing {
     streams: HashMap<RunId, (Stream, Claim)>,
     /// Whether commits wait for the disk.
     is_synced: bool,
+    /// A sync that failed. The kernel then takes for written what it could not write, so that a later sync says nothing
+    /// about what came before it, and nothing more is recorded by this process.
+    failed_sync: Option<StoreError>,
 }
 
 /// An event that waits in a transaction.
@@ -252,6 +257,7 @@ impl Writing {
     }
 
     fn transaction(&mut self, pending: &[Pending], safety: Durability) -> Result<(), StoreError> {
+        self.check_sync()?;
         self.sync(safety == Durability::Power)?;
         fail_point!("record::before_begin");
         self.connection.execute_batch("BEGIN IMMEDIATE").map_err(from_sqlite)?;
@@ -264,11 +270,26 @@ impl Writing {
         written
     }
 
-    fn commit(&self) -> Result<(), StoreError> {
+    fn commit(&mut self) -> Result<(), StoreError> {
         fail_point!("record::before_commit");
-        self.connection.execute_batch("COMMIT").map_err(from_sqlite)?;
+        self.connection.execute_batch("COMMIT").map_err(|error| self.note_sync(error))?;
         fail_point!("record::after_commit");
         Ok(())
+    }
+
+    /// Returns the kind of an error, and remembers it if a sync failed.
+    fn note_sync(&mut self, error: rusqlite::Error) -> StoreError {
+        match error.sqlite_error().map(|error| error.extended_code) {
+            Some(SQLITE_IOERR_FSYNC | SQLITE_IOERR_DIR_FSYNC) => {
+                let text = format!("the disk failed, and what was recorded before may be lost: {error}");
+                self.failed_sync.insert(StoreError::Io(text)).clone()
+            }
+            _ => from_sqlite(error),
+        }
+    }
+
+    fn check_sync(&self) -> Result<(), StoreError> {
+        self.failed_sync.clone().map_or(Ok(()), Err)
     }
 
     fn write_all(&mut self, pending: &[Pending]) -> Result<(), StoreError> {
@@ -309,6 +330,7 @@ impl Writing {
 
     /// Claims a recorded run.
     pub(crate) fn take_over(&mut self, run: RunId) -> Result<(), StoreError> {
+        self.check_sync()?;
         let claim = self.claim(run)?;
         let stream = Stream::take_over(&self.connection, run)?;
         self.streams.insert(run, (stream, claim));
@@ -355,13 +377,15 @@ impl Writing {
     }
 
     /// Moves the content of a long log into the database. Readers may be in the way; then the next time does it.
-    fn move_log(&self, limit: u64) {
+    fn move_log(&mut self, limit: u64) {
         if self.log_pages.load(Ordering::Relaxed) * u64::from(PAGE_BYTES) <= limit {
             return;
         }
         fail_point!("record::before_checkpoint");
-        if self.connection.pragma_query(None, "wal_checkpoint", |_| Ok(())).is_ok() {
-            self.log_pages.store(0, Ordering::Relaxed);
+        match self.connection.pragma_query(None, "wal_checkpoint", |_| Ok(())) {
+            Ok(()) => self.log_pages.store(0, Ordering::Relaxed),
+            // The next commit tells.
+            Err(error) => drop(self.note_sync(error)),
         }
         fail_point!("record::after_checkpoint");
     }

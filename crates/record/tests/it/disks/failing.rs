@@ -1,12 +1,18 @@
 //! A disk on which one write or sync fails, each in its turn.
 
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
 use llm_do_core::Status;
-use llm_do_testing::needs;
+use llm_do_record::Record;
+use llm_do_runtime::{Durability, Store};
+use llm_do_testing::{Chance, needs};
 use nix::errno::Errno;
 
 use super::traced::{DiskCall, Stage, Verdict, trace};
 use crate::oracle::{check_announced, check_whole};
 use crate::scripted::{Ended, ScriptedRun, Unbroken, ended};
+use crate::support::{random_event, run_id, started};
 
 /// Every how manieth call fails.
 fn step() -> usize {
@@ -131,4 +137,54 @@ fn whichever_write_fills_the_disk_nothing_happens_unannounced_and_the_run_goes_o
 fn whichever_sync_fails_nothing_happens_unannounced_and_the_run_goes_on_later() {
     // There are few of them.
     check_all(Trouble::Sync, step().min(2));
+}
+
+const DIRECTORY: &str = "LLM_DO_RECORD_TEST_SYNC_DIRECTORY";
+
+/// Writes an event of each of two runs that must survive the loss of power.
+#[tokio::test]
+#[ignore = "started by the test below"]
+async fn syncing_process() {
+    let Ok(directory) = std::env::var(DIRECTORY).map(PathBuf::from) else { return };
+    println!();
+    let record = Record::open(directory.join("record.db")).unwrap();
+    let mut writers = Vec::new();
+    for run in [run_id(0), run_id(1)] {
+        let writer = record.begin(run).await.unwrap();
+        writer.enqueue(&started(run), Durability::Process).unwrap().await.unwrap();
+        writers.push((run, writer));
+    }
+    std::fs::write(directory.join("armed"), "").unwrap();
+    for (run, writer) in writers {
+        let event = random_event(&mut Chance::new(1), run, 1);
+        let written = writer.enqueue(&event, Durability::Power).unwrap().await;
+        println!("written {written:?}");
+    }
+}
+
+/// After a failed sync, Linux takes what it could not write for written. The next sync succeeds, and what came before it may
+/// still be lost.
+#[needs(tracing)]
+#[test]
+fn after_a_sync_that_failed_nothing_is_said_to_be_safe() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", "disks::failing::syncing_process", "--include-ignored", "--nocapture"])
+        .env(DIRECTORY, directory.path());
+    let (mut is_armed, mut failed) = (false, 0);
+    let output = trace(command, directory.path(), |path: &Path, call, _| {
+        is_armed |= path.ends_with("armed");
+        if is_armed && failed == 0 && path.ends_with("record.db-wal") && *call == DiskCall::Sync {
+            failed += 1;
+            return Verdict::Fail(Errno::EIO);
+        }
+        Verdict::Allow
+    });
+    let output = String::from_utf8(output).unwrap();
+    let told: Vec<&str> = output.lines().filter_map(|line| line.strip_prefix("written ")).collect();
+    let is_refused =
+        |line: &&str| line.starts_with("Err(Io(") && line.contains("what was recorded before may be lost");
+    assert_eq!((failed, told.len()), (1, 2), "{output}");
+    assert!(told.iter().all(is_refused), "{output}");
 }
