@@ -16,13 +16,24 @@ pub fn agent() -> Sandbox {
 
 /// One streamed answer of Chat Completions.
 pub fn says(text: &str) -> MockResponse {
+    streams(&json!({"role": "assistant", "content": text}), "stop")
+}
+
+/// One streamed call of a tool.
+pub fn asks(tool: &str, arguments: &Value) -> MockResponse {
+    let function = json!({"name": tool, "arguments": arguments.to_string()});
+    let call = json!({"index": 0, "id": format!("call-{tool}"), "type": "function", "function": function});
+    streams(&json!({"role": "assistant", "tool_calls": [call]}), "tool_calls")
+}
+
+fn streams(message: &Value, stop: &str) -> MockResponse {
     let chunk = |delta: Value, finish: Value| {
         let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
         format!("data: {}\n\n", json!({"id": "c", "object": "chat.completion.chunk", "choices": [choice]}))
     };
     let usage = json!({"id": "c", "choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}});
-    let first = chunk(json!({"role": "assistant", "content": text}), Value::Null);
-    let last = chunk(json!({}), "stop".into());
+    let first = chunk(message.clone(), Value::Null);
+    let last = chunk(json!({}), stop.into());
     MockResponse::events(format!("{first}{last}data: {usage}\n\ndata: [DONE]\n\n"))
 }
 

@@ -4,8 +4,9 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use llm_do_testing::needs;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::providers::{KEY, asks, refuses, run_beside, says};
 use crate::support::{Ran, Sandbox};
 
 /// An agent that writes a file, and whose model then thinks for two seconds.
@@ -284,4 +285,66 @@ fn usage_is_added_up_by_model_agent_and_day() {
     assert_eq!((requests("main"), requests("helper")), (6.into(), 3.into()));
     assert_eq!(rows("day").as_array().unwrap().len(), 1);
     assert!(sandbox.run(&["usage", "--since", "2999-01-01"]).ended(0).stderr.contains("nothing was used"));
+}
+
+/// A tool finds the key, the model repeats it in an answer and in a call, and the provider in an error.
+#[test]
+fn a_key_of_a_provider_is_in_no_file_of_the_record() {
+    let sandbox = Sandbox::new()
+        .file(
+            "main.agent",
+            "---\nname: main\nmodel: openai-chat:small\ntoolsets: [filesystem_project]\napproval: {'*': pre_approved}\n---\nRead.\n",
+        )
+        .file("notes.txt", &format!("the key is {KEY}, and a canary sings\n"));
+    sandbox.run(&["run", ".", "first", "--model", "test:echo"]).ended(0);
+    let record = sandbox.state().join("llm-do/record.db");
+    // As long as somebody reads, the log and its shared memory stay.
+    let reader = rusqlite::Connection::open(&record).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM streams").unwrap();
+
+    let reads = json!({"path": "notes.txt"});
+    let writes = json!({"path": "copy.txt", "content": format!("copied {KEY}")});
+    let answers =
+        [asks("read_file", &reads), asks("write_file", &writes), says(&format!("It is {KEY}."))].to_vec();
+    let (ran, requests) = run_beside(&sandbox, answers, &["run", ".", "What is the key?", "-a", "all"]);
+    assert_eq!(requests, 3, "{:?}", ran.ended(0));
+    let refusal = vec![refuses(401, &format!("bad key {KEY}"))];
+    let (ran, _) = run_beside(&sandbox, refusal, &["run", ".", "Is it good?"]);
+    ran.ended(3);
+    let mut found = Vec::new();
+    for name in ["record.db", "record.db-wal", "record.db-shm"] {
+        let bytes = std::fs::read(record.with_file_name(name)).unwrap();
+        found.push(memchr::memmem::find_iter(&bytes, b"canary sings").count());
+        assert_eq!(memchr::memmem::find_iter(&bytes, KEY.as_bytes()).count(), 0, "{name}");
+    }
+    assert!(found[1] > 0, "what the tool said is recorded: {found:?}");
+}
+
+#[test]
+fn the_files_of_a_record_are_private_whatever_the_umask() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let sandbox = Sandbox::scripted("mode: by_turn\nreplies:\n  - {delay: 60s, say: late}\n");
+    let program = sandbox.command(&["run", ".", "go"]);
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "umask 0; exec \"$@\"", "sh"]).arg(program.get_program()).args(program.get_args());
+    shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut child =
+        shell.current_dir(sandbox.root()).stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let state = sandbox.state().join("llm-do");
+    let claims = state.join("record.db-claims");
+    wait_for(|| claims.read_dir().is_ok_and(|mut claims| claims.next().is_some()));
+    wait_for(|| state.join("record.db-shm").exists());
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    for directory in [&state, &claims] {
+        assert_eq!(mode(directory), 0o700, "{}", directory.display());
+    }
+    let claim = claims.read_dir().unwrap().next().unwrap().unwrap().path();
+    for file in
+        ["record.db", "record.db-wal", "record.db-shm"].map(|name| state.join(name)).iter().chain([&claim])
+    {
+        assert_eq!(mode(file), 0o600, "{}", file.display());
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
