@@ -19,9 +19,11 @@ mod error;
 mod files;
 mod prune;
 mod questions;
+mod queue;
 mod read;
 mod schema;
 mod stream;
+mod sync;
 mod values;
 mod writer;
 

@@ -5,22 +5,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use llm_do_core::{Answer, Event, Key, RunId};
 use llm_do_runtime::{Ack, AckSender, Durability, RunWriter, StoreError};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use rusqlite::ffi::{SQLITE_IOERR_DIR_FSYNC, SQLITE_IOERR_FSYNC};
 
 use crate::claim::Claim;
 use crate::error::{from_io, from_sqlite};
 use crate::questions::{self, AnswerError};
+use crate::queue::{Queue, Waiting};
 use crate::schema::PAGE_BYTES;
 use crate::stream::Stream;
-
-/// How long the first of several buffered events waits for more.
-const MAX_GATHERING: Duration = Duration::from_millis(2);
 
 /// How many events may wait. Barriers wait by themselves, so only a flood of buffered events can reach it.
 const MAX_WAITING_EVENTS: usize = 100_000;
@@ -34,25 +31,24 @@ pub(crate) type Job = Box<dyn FnOnce(&mut Writing) + Send>;
 
 /// Hands events and work to the thread. Dropping it ends the thread when everything is written.
 pub(crate) struct EventQueue {
-    queue: Arc<Queue>,
+    queue: Arc<Queue<Work>>,
     thread: Option<JoinHandle<()>>,
 }
 
-struct Queue {
-    state: Mutex<QueueState>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct QueueState {
-    waiting: VecDeque<Waiting>,
-    events: usize,
-    is_closed: bool,
-}
-
-enum Waiting {
+/// What the thread is given.
+enum Work {
     Event { run: Arc<ClaimedStream>, event: Arc<Event>, durability: Durability, ack: Option<AckSender> },
     Job(Job),
+}
+
+impl Waiting for Work {
+    fn is_event(&self) -> bool {
+        matches!(self, Self::Event { .. })
+    }
+
+    fn is_awaited(&self) -> bool {
+        !matches!(self, Self::Event { ack: None, .. })
+    }
 }
 
 /// A run that this process writes.
@@ -65,7 +61,7 @@ pub(crate) struct ClaimedStream {
 impl EventQueue {
     /// Starts the thread over a connection.
     pub(crate) fn start(mut connection: Connection, path: &Path) -> Result<Self, StoreError> {
-        let queue = Arc::new(Queue { state: Mutex::default(), changed: Condvar::new() });
+        let queue = Arc::new(Queue::new());
         // The file of the log does not say how much is in it, as it never shrinks.
         let log_pages = Arc::new(AtomicU64::new(0));
         let noted = log_pages.clone();
@@ -92,7 +88,7 @@ impl EventQueue {
 
     /// Has work done after everything that was handed over before it.
     pub(crate) fn submit(&self, job: Job) {
-        self.queue.push(Waiting::Job(job));
+        self.queue.push(Work::Job(job));
     }
 
     /// Returns what writes the events of a run.
@@ -104,48 +100,13 @@ impl EventQueue {
 
 impl Drop for EventQueue {
     fn drop(&mut self) {
-        self.queue.state.lock().is_closed = true;
-        self.queue.changed.notify_all();
+        self.queue.close();
         if let Some(thread) = self.thread.take()
             && thread.thread().id() != std::thread::current().id()
         {
             // A panic of the thread was reported by the acknowledgements that it dropped.
             let _ = thread.join();
         }
-    }
-}
-
-impl Queue {
-    fn push(&self, waiting: Waiting) {
-        let mut state = self.state.lock();
-        state.events += usize::from(matches!(waiting, Waiting::Event { .. }));
-        state.waiting.push_back(waiting);
-        drop(state);
-        self.changed.notify_one();
-    }
-
-    /// Returns everything that waits, as soon as somebody waits for it or a moment has passed.
-    fn next(&self) -> Option<VecDeque<Waiting>> {
-        let mut state = self.state.lock();
-        while state.waiting.is_empty() {
-            if state.is_closed {
-                return None;
-            }
-            self.changed.wait(&mut state);
-        }
-        let deadline = Instant::now() + MAX_GATHERING;
-        let is_awaited = |waiting: &Waiting| !matches!(waiting, Waiting::Event { ack: None, .. });
-        while !state.is_closed && !state.waiting.iter().any(is_awaited) {
-            if self.changed.wait_until(&mut state, deadline).timed_out() {
-                break;
-            }
-        }
-        state.events = 0;
-        Some(std::mem::take(&mut state.waiting))
-    }
-
-    fn is_idle(&self) -> bool {
-        self.state.lock().waiting.is_empty()
     }
 }
 
@@ -159,7 +120,7 @@ impl RunWriter for StreamWriter {
         if let Some(error) = &*self.stream.broken.lock() {
             return Err(error.clone());
         }
-        if self.writer.queue.state.lock().events >= MAX_WAITING_EVENTS {
+        if self.writer.queue.events() >= MAX_WAITING_EVENTS {
             let error = StoreError::Io("the record cannot be written as fast as events come".to_owned());
             *self.stream.broken.lock() = Some(error.clone());
             return Err(error);
@@ -172,7 +133,7 @@ impl RunWriter for StreamWriter {
             }
         };
         let (run, event) = (self.stream.clone(), event.clone());
-        self.writer.queue.push(Waiting::Event { run, event, durability, ack: sender });
+        self.writer.queue.push(Work::Event { run, event, durability, ack: sender });
         Ok(ack)
     }
 }
@@ -206,7 +167,7 @@ struct Pending {
 }
 
 impl Writing {
-    fn run(&mut self, queue: &Queue) {
+    fn run(&mut self, queue: &Queue<Work>) {
         while let Some(waiting) = queue.next() {
             self.work(waiting);
             self.move_log(if queue.is_idle() { IDLE_LOG_BYTES } else { MAX_LOG_BYTES });
@@ -215,16 +176,16 @@ impl Writing {
     }
 
     /// Events that follow each other are written together; work comes between those before and after it.
-    fn work(&mut self, waiting: VecDeque<Waiting>) {
+    fn work(&mut self, waiting: VecDeque<Work>) {
         let mut pending = Vec::new();
         let mut safety = Durability::Buffered;
         for one in waiting {
             match one {
-                Waiting::Event { run, event, durability, ack } => {
+                Work::Event { run, event, durability, ack } => {
                     safety = safety.max(durability);
                     pending.push(Pending { run, event, ack });
                 }
-                Waiting::Job(job) => {
+                Work::Job(job) => {
                     self.write(std::mem::take(&mut pending), safety);
                     safety = Durability::Buffered;
                     job(self);

@@ -1,9 +1,12 @@
-//! Stands in for the `sync` module of the runtime: the same names, with shuttle deciding who runs next.
+//! Stands in for the `sync` modules of the runtime and of the record: the same names, with shuttle deciding who runs next.
 
 use std::sync::PoisonError;
+use std::time::Instant;
 
-use shuttle::sync::MutexGuard;
+pub(crate) use shuttle::sync::MutexGuard;
 use shuttle::sync::atomic::{AtomicBool, Ordering};
+
+use crate::dice::one_in;
 
 /// A lock of shuttle's.
 #[derive(Debug, Default)]
@@ -16,6 +19,51 @@ impl<T> Mutex<T> {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A condition variable of shuttle's. A wait with a deadline may end at once, or when somebody else has run.
+#[derive(Debug, Default)]
+pub(crate) struct Condvar(shuttle::sync::Condvar);
+
+impl Condvar {
+    pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn wait_until<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        _deadline: Instant,
+    ) -> (MutexGuard<'a, T>, bool) {
+        if one_in(2) {
+            return (guard, true);
+        }
+        (self.wait(guard), false)
+    }
+
+    pub(crate) fn notify_one(&self) {
+        self.0.notify_one();
+    }
+}
+
+/// Tokio's notification, with a point of scheduling before every operation.
+#[derive(Debug, Default)]
+pub(crate) struct Notify(tokio::sync::Notify);
+
+impl Notify {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn notified(&self) -> tokio::sync::futures::Notified<'_> {
+        switch();
+        self.0.notified()
+    }
+
+    pub(crate) fn notify_waiters(&self) {
+        switch();
+        self.0.notify_waiters();
     }
 }
 

@@ -9,10 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use llm_do_core::{CallInfo, Clock, Event, EventBody, Halt, Key, UndeliveredNotice};
-use tokio::sync::Notify;
 
 use crate::record::store::{Ack, Durability, RunWriter, StoreError};
-use crate::sync::Mutex;
+use crate::sync::{Mutex, Notify};
 
 /// How many deltas and reports of progress are kept for slow readers.
 const RING: usize = 4_096;

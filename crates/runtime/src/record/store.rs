@@ -14,9 +14,8 @@ use futures::future::BoxFuture;
 use jiff::Timestamp;
 use llm_do_core::{Answer, ApprovalRequest, Digest, Event, Key, RunId};
 use thiserror::Error;
-use tokio::sync::oneshot;
 
-use crate::sync::Mutex;
+use crate::sync::{Mutex, oneshot};
 
 /// How safe an event must be before the run continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
