@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::record_oracle::{check_order, check_questions, check_whole};
 use crate::support::{Ran, Sandbox};
 
-/// How many runs of each project are killed.
+/// How often runs of each project are killed.
 fn kills() -> u64 {
     std::env::var("LLM_DO_RUN_KILLS").map_or(12, |kills| kills.parse().unwrap())
 }
@@ -214,15 +214,18 @@ struct Undisturbed {
 impl Undisturbed {
     fn new(project: &KilledProject) -> Self {
         let sandbox = project.sandbox();
-        let begun = Instant::now();
-        let ran: Ran = run(&sandbox, project).output().unwrap().into();
-        let duration = begun.elapsed();
-        let report = report(&ran.ended(0).json());
+        let report = report(&Ran::from(run(&sandbox, project).output().unwrap()).ended(0).json());
         let effects = effects(&sandbox);
         let count = effects.iter().collect::<std::collections::BTreeSet<_>>().len();
         assert!(count >= 3 && count == effects.len(), "{effects:?}");
         let outputs = events(&sandbox).iter().filter_map(|event| output_of(event)).collect();
-        Self { report, effects, outputs, duration }
+        // Others use the machine too: the shortest of several is how long it takes.
+        let durations = (0..3).map(|_| {
+            let (sandbox, begun) = (project.sandbox(), Instant::now());
+            Ran::from(run(&sandbox, project).output().unwrap()).ended(0);
+            begun.elapsed()
+        });
+        Self { report, effects, outputs, duration: durations.min().unwrap() }
     }
 }
 
@@ -376,12 +379,13 @@ fn is_done(sandbox: &Sandbox) -> bool {
 
 fn check(name: &str, project: &KilledProject) {
     let undisturbed = Undisturbed::new(project);
-    let (begun, mut killed) = (Instant::now(), 0);
-    for round in 0..kills() {
-        killed += check_killed(project, &undisturbed, round);
+    let (begun, mut killed, mut runs) = (Instant::now(), 0, 0);
+    while killed < kills() {
+        killed += check_killed(project, &undisturbed, runs);
+        runs += 1;
+        assert!(runs < 8 * kills(), "{runs} runs were killed {killed} times");
     }
-    println!("{name}: {} runs, killed {killed} times, {:.1} s", kills(), begun.elapsed().as_secs_f64());
-    assert!(killed * 2 > kills(), "only {killed} of {} runs were killed", kills());
+    println!("{name}: {runs} runs, killed {killed} times, {:.1} s", begun.elapsed().as_secs_f64());
 }
 
 #[test]
