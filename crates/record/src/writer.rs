@@ -311,6 +311,7 @@ impl Writing {
         answer: &Answer,
         by: &str,
     ) -> Result<(), AnswerError> {
+        self.check_sync()?;
         self.sync(true)?;
         questions::answer(&mut self.connection, run, question, answer, by)
     }
