@@ -1,6 +1,6 @@
 //! Questions of runs, and answers that are given outside of them.
 //!
-//! An answer is a row and no event: only the run itself records what it decides. So it can be given while the run waits
+//! An answer is a row and not an event: only the run itself records what it decides. So it can be given while the run waits
 //! in another process, and while no process has it.
 
 use std::path::PathBuf;

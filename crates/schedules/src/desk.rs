@@ -139,7 +139,7 @@ pub(crate) enum Happened {
     Listed(usize),
 }
 
-/// What happened, in order. Its lock is not shuttle's, so that a note is no point of scheduling: what is
+/// What happened, in order. Its lock is not shuttle's, so that a note is not a point of scheduling: what is
 /// noted next to an act happens together with it.
 #[derive(Debug, Default)]
 pub(crate) struct History(Notebook<Vec<Happened>>);

@@ -34,7 +34,7 @@ pub(crate) enum Moment {
     Abandoned(Ticket),
 }
 
-/// What happened, in order. Its lock is not shuttle's, so that a note is no point of scheduling.
+/// What happened, in order. Its lock is not shuttle's, so that a note is not a point of scheduling.
 #[derive(Debug, Default)]
 pub(crate) struct Book(Notebook<Vec<Moment>>);
 

@@ -87,7 +87,7 @@ impl History {
     }
 }
 
-/// Reads the end of a file. A beginning that was cut off is no entry.
+/// Reads the end of a file. A beginning that was cut off is not an entry.
 fn read(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let skipped = file.metadata()?.len().saturating_sub(MAX_READ_BYTES);

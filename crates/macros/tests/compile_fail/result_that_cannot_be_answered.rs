@@ -8,7 +8,7 @@ async fn open() -> Handle {
     Handle
 }
 
-/// Fails with what is no error.
+/// Fails with a value that is not an error.
 #[tool]
 async fn fail() -> Result<String, String> {
     Err("text".into())

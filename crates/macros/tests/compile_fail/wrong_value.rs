@@ -16,7 +16,7 @@ async fn twice() {}
 #[tool(access)]
 async fn valueless() {}
 
-/// Has a value that is no text.
+/// Has a value that is not a text.
 #[tool(access = read)]
 async fn no_text() {}
 

@@ -111,7 +111,7 @@ impl EntrySearch<'_> {
         let known: Vec<&str> = of_files.chain(self.code.agents().map(Name::as_str)).collect();
         let is_unread = self.unread.iter().any(|other| other == name);
         let is_misspelled = || misspelled(name, known.iter().copied()).is_some();
-        // Code that mentions no agent defines none, and what is nearly the name of one is no other.
+        // Code that mentions no agent defines none, and what is nearly the name of one is not another agent.
         let by_code = || self.code.may_define() && (self.code.may_define_agents() || !is_misspelled());
         if known.contains(&name) || (!is_unread && by_code()) {
             return Some(EntryPoint::Agent(name.into()));

@@ -50,7 +50,7 @@ pub trait Store: Send + Sync {
 
 /// An answer to a question of a run that was given outside of it: by another process, or while the run was parked.
 ///
-/// It is no event: the run itself reads it and records what it decides because of it.
+/// It is not an event: the run itself reads it and records what it decides because of it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct GivenAnswer {

@@ -6,7 +6,7 @@ use llm_do_core::{Event, EventBody, Failure, FailureKind, Halt, Key, Outcome, Ou
 
 use crate::state::run_state::RunState;
 
-/// Returns whether a run that ended can be continued: it is recorded, is no turn of a session, and has no result yet.
+/// Returns whether a run that ended can be continued: it is recorded, is not a turn of a session, and has no result yet.
 pub(super) fn can_resume(run: &RunState, ordinal: u32) -> bool {
     let is_kept = run.shared.store.is_recording() && run.options.reason.is_none();
     is_kept && run.options.agent_state.is_none() && result_of(&run.log.events(), ordinal).is_none()

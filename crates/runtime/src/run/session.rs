@@ -233,8 +233,8 @@ impl Session {
     /// itself jumped over is gone already, and something else may have replaced it.
     async fn forget_unanswered(&self, before: usize) {
         let mut conversation_state = self.agent_state.conversation_state.lock().await;
-        let stands = conversation_state.turns.last().is_some_and(|turn| turn.ordinal == self.turns);
-        if stands && conversation_state.conversation.messages().len() == before + 1 {
+        let is_last = conversation_state.turns.last().is_some_and(|turn| turn.ordinal == self.turns);
+        if is_last && conversation_state.conversation.messages().len() == before + 1 {
             conversation_state.conversation.truncate(before);
             conversation_state.announced = conversation_state.announced.min(before);
             conversation_state.introduced &= before > 0;
