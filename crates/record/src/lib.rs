@@ -14,6 +14,7 @@
 #[macro_use]
 mod fail_point;
 
+mod call_rows;
 mod claim;
 mod error;
 mod files;
@@ -21,6 +22,7 @@ mod prune;
 mod questions;
 mod queue;
 mod read;
+mod recorded;
 mod schema;
 mod stream;
 mod sync;
@@ -42,6 +44,7 @@ pub use crate::questions::{AnswerError, RecordedQuestion, question_id};
 pub use crate::read::{
     FindError, MIN_ID_CHARS, Reader, RecordedState, RunFilter, RunSummary, UsageBy, UsageRow, short_id,
 };
+pub use crate::recorded::{RecordedEvent, UnknownEvent};
 use crate::writer::EventQueue;
 
 /// A record that can be written to.
@@ -113,7 +116,7 @@ impl Store for Record {
         Box::pin(async move {
             let work = move |writing: &mut writer::Writing| {
                 writing.take_over(run)?;
-                read::events(&writing.connection, run, None).inspect_err(|_| writing.release(run))
+                recorded::events(&writing.connection, run, None).inspect_err(|_| writing.release(run))
             };
             let events = self.ask(work).await?;
             Ok(ClaimedRun { writer: self.writer.run_writer(run), events })
@@ -121,7 +124,7 @@ impl Store for Record {
     }
 
     fn read(&self, run: RunId, after: Option<u64>) -> BoxFuture<'_, Result<Vec<Arc<Event>>, StoreError>> {
-        Box::pin(self.ask(move |writing| read::events(&writing.connection, run, after)))
+        Box::pin(self.ask(move |writing| recorded::events(&writing.connection, run, after)))
     }
 
     fn answers(&self, run: RunId) -> BoxFuture<'_, Result<Vec<GivenAnswer>, StoreError>> {

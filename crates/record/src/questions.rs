@@ -13,7 +13,8 @@ use thiserror::Error;
 use uuid::Uuid;
 
 use crate::error::{corrupt, from_sqlite};
-use crate::read::{Reader, body_of, short_id, time};
+use crate::read::{Reader, short_id, time};
+use crate::recorded::body_of;
 
 /// Digits of the part of a question's id that tells it from other questions of its run.
 const KEY_DIGITS: usize = 4;

@@ -4,17 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use llm_do_core::{Digest, Event, EventBody, Key, Money, RunId, Status};
+use llm_do_core::{Event, Money, RunId, Status};
 use llm_do_runtime::StoreError;
 use rusqlite::types::Value as SqlValue;
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 use uuid::Uuid;
 
 use crate::claim::{Claim, describe};
-use crate::error::{corrupt, from_io, from_sqlite};
+use crate::error::{from_io, from_sqlite};
+use crate::recorded::{self, RecordedEvent};
 use crate::schema;
-use crate::stream::calls_of;
-use crate::values::unpack;
 
 /// The shortest beginning of an id that names a run.
 pub const MIN_ID_CHARS: usize = 4;
@@ -239,7 +238,12 @@ impl Reader {
 
     /// Reads the events of a run that come after `after`, oldest first; all of them without it.
     pub fn events(&self, run: RunId, after: Option<u64>) -> Result<Vec<Arc<Event>>, StoreError> {
-        events(&self.connection, run, after)
+        recorded::events(&self.connection, run, after)
+    }
+
+    /// Reads all events of a run, those included that a newer version wrote.
+    pub fn recorded(&self, run: RunId) -> Result<Vec<RecordedEvent>, StoreError> {
+        recorded::all(&self.connection, run)
     }
 
     /// Returns who writes a run, such as "process 4711 on this machine since 14:02".
@@ -364,61 +368,4 @@ pub(crate) fn holder(connection: &Connection, run: RunId) -> Result<Option<Strin
         .optional()
         .map(Option::flatten)
         .map_err(from_sqlite)
-}
-
-/// Reads events.
-pub(crate) fn events(
-    connection: &Connection,
-    run: RunId,
-    after: Option<u64>,
-) -> Result<Vec<Arc<Event>>, StoreError> {
-    let stream: i64 = connection
-        .query_row("SELECT id FROM streams WHERE uuid = ?", [run.0.as_bytes()], |row| row.get(0))
-        .optional()
-        .map_err(from_sqlite)?
-        .ok_or(StoreError::NotFound { run })?;
-    // One transaction, so that calls and events are of one moment.
-    let snapshot = connection.unchecked_transaction().map_err(from_sqlite)?;
-    let calls = calls_of(&snapshot, stream, run)?;
-    let mut query = snapshot
-        .prepare_cached(
-            "SELECT seq, call, key, time, body FROM events WHERE stream = ? AND seq >= ? ORDER BY seq",
-        )
-        .map_err(from_sqlite)?;
-    let first = after.map_or(0, |after| i64::try_from(after).unwrap_or(i64::MAX).saturating_add(1));
-    let mut rows = query.query([stream, first]).map_err(from_sqlite)?;
-    let mut events = Vec::new();
-    while let Some(row) = rows.next().map_err(from_sqlite)? {
-        let call: i64 = row.get(1).map_err(from_sqlite)?;
-        let position = calls.binary_search_by_key(&call, |(id, _)| *id);
-        let Some((_, info)) = position.ok().and_then(|position| calls.get(position)) else {
-            return Err(corrupt(format!("an event of run {run} belongs to a call that is missing")));
-        };
-        let key: Option<String> = row.get(2).map_err(from_sqlite)?;
-        let body: String = row.get(4).map_err(from_sqlite)?;
-        events.push(Arc::new(Event {
-            seq: Some(unsigned(row, 0).map_err(from_sqlite)?),
-            key: key.map_or_else(|| info.id.clone(), |key| Key::from(key.as_str())),
-            time: time(row.get(3).map_err(from_sqlite)?),
-            call: info.clone(),
-            body: body_of(&snapshot, &body)?,
-        }));
-    }
-    Ok(events)
-}
-
-/// Reads the content of an event, with the values that are kept apart.
-pub(crate) fn body_of(connection: &Connection, packed: &str) -> Result<EventBody, StoreError> {
-    let packed = serde_json::from_str(packed).map_err(corrupt)?;
-    let body = unpack(packed, &mut |digest| blob(connection, digest))?;
-    serde_json::from_value(body)
-        .map_err(|error| corrupt(format!("an event cannot be read, it may be of a newer version: {error}")))
-}
-
-fn blob(connection: &Connection, digest: &Digest) -> Result<Vec<u8>, StoreError> {
-    connection
-        .prepare_cached("SELECT body FROM blobs WHERE digest = ?")
-        .and_then(|mut query| query.query_row([digest.as_bytes()], |row| row.get(0)).optional())
-        .map_err(from_sqlite)?
-        .ok_or_else(|| corrupt(format!("the value {} is missing", digest.short())))
 }

@@ -3,13 +3,16 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use llm_do_core::{
     ApprovalRequest, CallInfo, CallKind, CallResult, Digest, Event, EventBody, Key, ModelResult, Name,
     Payload, RunId, RunStart, Usage,
 };
 use llm_do_runtime::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
+use serde_json::Value;
 
+use crate::call_rows::calls_of;
 use crate::claim::holder;
 use crate::error::{corrupt, from_sqlite};
 use crate::values::{Blob, pack};
@@ -92,16 +95,33 @@ impl Stream {
     /// Writes an event and everything that follows from it.
     pub(crate) fn write(&mut self, connection: &Connection, event: &Event) -> Result<(), StoreError> {
         let seq = event.seq.unwrap_or(self.next_seq);
+        let body = serde_json::to_value(&event.body).map_err(corrupt)?;
+        let row = self.insert(connection, seq, &event.call, &event.key, event.time, body)?;
+        derive(connection, &row, event).map_err(from_sqlite)
+    }
+
+    fn insert(
+        &mut self,
+        connection: &Connection,
+        seq: u64,
+        call: &Arc<CallInfo>,
+        key: &Key,
+        time: Timestamp,
+        body: Value,
+    ) -> Result<EventRow, StoreError> {
         if seq != self.next_seq {
             return Err(corrupt(format!("event {seq} came where event {} belongs", self.next_seq)));
         }
-        let call = self.call(connection, &event.call)?;
-        let row = EventRow { stream: self.id, seq: to_sql(seq)?, call, time: nanoseconds(event)? };
-        let body = serde_json::to_value(&event.body).map_err(corrupt)?;
+        let row = EventRow {
+            stream: self.id,
+            seq: to_sql(seq)?,
+            call: self.call(connection, call)?,
+            time: nanoseconds(time)?,
+        };
         let mut blobs = Vec::new();
         let body = pack(body, &mut blobs).to_string();
         self.keep(connection, blobs)?;
-        let key = (event.key != event.call.id).then(|| event.key.as_str());
+        let key = (*key != call.id).then(|| key.as_str());
         fail_point!("record::before_event");
         connection
             .prepare_cached(
@@ -112,9 +132,8 @@ impl Stream {
             })
             .map_err(from_sqlite)?;
         fail_point!("record::after_event");
-        derive(connection, &row, event).map_err(from_sqlite)?;
         self.next_seq = seq + 1;
-        Ok(())
+        Ok(row)
     }
 
     /// Notes how many events there are. Once per transaction.
@@ -180,29 +199,6 @@ impl Stream {
         }
         Ok(())
     }
-}
-
-/// Returns the calls of a stream as their events name them, by the ids of their rows.
-pub(crate) fn calls_of(
-    connection: &Connection,
-    stream: i64,
-    run: RunId,
-) -> Result<Vec<(i64, Arc<CallInfo>)>, StoreError> {
-    let mut query = connection
-        .prepare_cached("SELECT id, key, parent, depth, path, agent FROM calls WHERE stream = ? ORDER BY id")
-        .map_err(from_sqlite)?;
-    let rows = query.query_map([stream], |row| {
-        let info = CallInfo {
-            run,
-            id: Key::from(row.get::<_, String>(1)?.as_str()),
-            parent: row.get::<_, Option<String>>(2)?.map(|parent| Key::from(parent.as_str())),
-            depth: row.get(3)?,
-            path: row.get::<_, String>(4)?.into(),
-            agent: Name::from(row.get::<_, String>(5)?.as_str()),
-        };
-        Ok((row.get(0)?, Arc::new(info)))
-    });
-    rows.and_then(Iterator::collect).map_err(from_sqlite)
 }
 
 /// Which rows of the tables belong to an event.
@@ -417,7 +413,6 @@ fn to_sql(seq: u64) -> Result<i64, StoreError> {
     i64::try_from(seq).map_err(corrupt)
 }
 
-fn nanoseconds(event: &Event) -> Result<i64, StoreError> {
-    i64::try_from(event.time.as_nanosecond())
-        .map_err(|_| corrupt(format!("the time {} is out of range", event.time)))
+fn nanoseconds(time: Timestamp) -> Result<i64, StoreError> {
+    i64::try_from(time.as_nanosecond()).map_err(|_| corrupt(format!("the time {time} is out of range")))
 }

@@ -1,23 +1,16 @@
 //! Lists, sums and damaged files.
 
-use llm_do_core::{CallKind, CallResult, EventBody, Output, Status, Usage, UsageByModel};
-use llm_do_record::{FindError, Reader, Record, RecordedState, RunFilter};
+use llm_do_core::{CallKind, CallResult, EventBody, Output, Status, Usage};
+use llm_do_record::{FindError, Reader, Record, RecordedEvent, RecordedState, RunFilter};
 use llm_do_runtime::{Durability, Store, StoreError};
 
-use crate::support::{event, run_id, started};
+use crate::support::{ended, event, run_id, started};
 
 #[tokio::test]
 async fn runs_are_listed_by_how_they_are() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("record.db");
     let record = Record::open(&path).unwrap();
-    let ended = |status| EventBody::RunFinished {
-        status,
-        output: Some(Output::text("x")),
-        error: None,
-        usage: UsageByModel::default(),
-        duration_ms: 1,
-    };
     let mut running = None;
     for (number, status) in [Some(Status::Done), Some(Status::Failed), None, None].into_iter().enumerate() {
         let run = run_id(number as u128);
@@ -108,4 +101,34 @@ fn a_record_of_a_newer_version_is_not_written() {
     rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
     assert_eq!(Record::open(&path).unwrap_err(), StoreError::Newer { found: 99, known: 1 });
     assert!(Reader::open(&path).unwrap().is_some());
+}
+
+#[tokio::test]
+async fn events_of_a_newer_version_are_shown_and_keep_their_run_from_being_continued() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("record.db");
+    let record = Record::open(&path).unwrap();
+    let run = run_id(1);
+    let writer = record.begin(run).await.unwrap();
+    for seq in 0..3 {
+        let event = if seq == 0 { started(run) } else { event(run, seq, "1", ended(Status::Interrupted)) };
+        writer.enqueue(&event, Durability::Process).unwrap().await.unwrap();
+    }
+    drop(writer);
+    let newer = rusqlite::Connection::open(&path).unwrap();
+    let body = r#"{"type": "agent_added", "creator": "main", "n": 18446744073709551615}"#;
+    newer.execute("UPDATE events SET body = ? WHERE seq = 1", [body]).unwrap();
+
+    let refused = record.claim(run).await.map(drop).unwrap_err();
+    let expected =
+        StoreError::UnknownEvent { run, kind: "agent_added".to_owned(), build: "another".to_owned() };
+    assert_eq!(refused, expected);
+    // The claim was given back.
+    assert_eq!(record.claim(run).await.map(drop).unwrap_err(), expected);
+    let recorded = record.reader().unwrap().recorded(run).unwrap();
+    let RecordedEvent::Unknown(unknown) = &recorded[1] else { panic!("{recorded:?}") };
+    assert_eq!((recorded.len(), unknown.seq, unknown.kind()), (3, 1, "agent_added"));
+    let shown = unknown.to_value();
+    assert_eq!((&shown["call"], &shown["creator"], &shown["seq"]), (&"1".into(), &"main".into(), &1.into()));
+    assert_eq!(shown["n"], u64::MAX);
 }

@@ -42,6 +42,16 @@ pub(crate) fn started(run: RunId) -> Arc<Event> {
     Arc::new(event)
 }
 
+pub(crate) fn ended(status: Status) -> EventBody {
+    EventBody::RunFinished {
+        status,
+        output: Some(Output::text("x")),
+        error: None,
+        usage: UsageByModel::default(),
+        duration_ms: 1,
+    }
+}
+
 fn text(chance: &mut Chance) -> String {
     match chance.below(6) {
         0 => String::new(),

@@ -182,6 +182,18 @@ pub enum StoreError {
         /// The newest format that this version knows.
         known: u32,
     },
+    /// A run has an event that this version does not know, so it cannot be continued here.
+    #[error(
+        "run {run} has an event that this version does not know, `{kind}`, written by version {build}: continue it with that version or a newer one"
+    )]
+    UnknownEvent {
+        /// The run.
+        run: RunId,
+        /// The type of the event.
+        kind: String,
+        /// The version that wrote it.
+        build: String,
+    },
     /// Anything else.
     #[error("{0}")]
     Other(String),
