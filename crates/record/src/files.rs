@@ -1,6 +1,6 @@
 //! The files of a record: readable by their owner only, and on a file system that can hold them.
 
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -15,11 +15,30 @@ pub(crate) fn create(path: &Path) -> Result<(), StoreError> {
         create_directory(directory)?;
         refuse_network(directory)?;
     }
+    create_private(path)
+        .map_err(|error| from_io(&format!("the record {} cannot be created", path.display()), &error))
+}
+
+/// Creates an empty file that only its owner can read, unless there is one.
+pub(crate) fn create_private(path: &Path) -> io::Result<()> {
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(from_io(&format!("the record {} cannot be created", path.display()), &error)),
+        Err(error) => Err(error),
     }
+}
+
+/// Waits until no other process changes a record as a whole. Whoever has the file is the only one.
+pub(crate) fn lock(record: &Path) -> Result<File, StoreError> {
+    let directory = claims_of(record);
+    create_directory(&directory)?;
+    let path = directory.join("whole");
+    let locked =
+        File::options().write(true).create(true).truncate(false).mode(0o600).open(&path).and_then(|file| {
+            file.lock()?;
+            Ok(file)
+        });
+    locked.map_err(|error| from_io(&format!("{} cannot be locked", path.display()), &error))
 }
 
 /// Creates a directory that only its owner can read.

@@ -246,6 +246,11 @@ impl Reader {
         recorded::all(&self.connection, run)
     }
 
+    /// Returns the version of the record if it is newer than this program, which then shows what it knows of it.
+    pub fn newer_version(&self) -> Result<Option<u32>, StoreError> {
+        schema::newer_version(&self.connection)
+    }
+
     /// Returns who writes a run, such as "process 4711 on this machine since 14:02".
     pub fn holder(&self, run: RunId) -> Result<Option<String>, StoreError> {
         if !Claim::is_taken(&self.path, run) {

@@ -7,9 +7,10 @@ use llm_do_runtime::StoreError;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::from_sqlite;
+use crate::migration::{self, MIGRATIONS, version};
 
-/// The version of the tables.
-const VERSION: u32 = 1;
+/// The version of the tables: each migration makes the next one.
+const VERSION: u32 = 1 + MIGRATIONS.len() as u32;
 
 /// The pages of a database file.
 pub(crate) const PAGE_BYTES: u32 = 8 * 1024;
@@ -68,19 +69,53 @@ CREATE TABLE messages (head BLOB PRIMARY KEY, before BLOB, message BLOB NOT NULL
 CREATE TABLE bundles (digest BLOB PRIMARY KEY, files BLOB NOT NULL) WITHOUT ROWID;
 ";
 
-/// Opens a connection that writes, and makes the tables if they are missing.
+/// Opens a connection that writes. Makes the tables if they are missing, and brings those of an older version up to date.
 pub(crate) fn open_to_write(path: &Path) -> Result<Connection, StoreError> {
     let mut connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    prepare(&mut connection).map_err(from_sqlite)??;
+    set_up(&connection).map_err(from_sqlite)?;
+    match version(&connection).map_err(from_sqlite)? {
+        VERSION => {}
+        0 => create(&mut connection).map_err(from_sqlite)?,
+        found if found > VERSION => return Err(StoreError::Newer { found, known: VERSION }),
+        _ => migration::migrate(&mut connection, path, MIGRATIONS)?,
+    }
     Ok(connection)
 }
 
-/// Opens a connection that reads; none if there are no tables yet. A record of a newer version is tried.
+/// Opens a connection that reads; none if there are no tables yet. A record of an older version is brought up to date first; one
+/// of a newer version is tried.
 pub(crate) fn open_to_read(path: &Path) -> Result<Option<Connection>, StoreError> {
+    let connection = open_query_only(path)?;
+    match version(&connection).map_err(from_sqlite)? {
+        0 => Ok(None),
+        found if found >= VERSION => Ok(Some(connection)),
+        _ => {
+            drop(connection);
+            drop(open_to_write(path)?);
+            open_query_only(path).map(Some)
+        }
+    }
+}
+
+fn open_query_only(path: &Path) -> Result<Connection, StoreError> {
     let connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     connection.pragma_update(None, "query_only", true).map_err(from_sqlite)?;
-    let version = version(&connection).map_err(from_sqlite)?;
-    Ok((version > 0).then_some(connection))
+    Ok(connection)
+}
+
+/// Refuses a record of another version than the one that was opened: a newer program may have changed its tables since.
+pub(crate) fn check_version(connection: &Connection) -> Result<(), StoreError> {
+    let found: u32 = connection
+        .prepare_cached("PRAGMA user_version")
+        .and_then(|mut query| query.query_row([], |row| row.get(0)))
+        .map_err(from_sqlite)?;
+    if found == VERSION { Ok(()) } else { Err(StoreError::Newer { found, known: VERSION }) }
+}
+
+/// Returns the version of a record, if it is newer than this program.
+pub(crate) fn newer_version(connection: &Connection) -> Result<Option<u32>, StoreError> {
+    let found = version(connection).map_err(from_sqlite)?;
+    Ok((found > VERSION).then_some(found))
 }
 
 fn open(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
@@ -106,7 +141,7 @@ fn wait_for_others(attempt: i32) -> bool {
     attempt < MAX_ATTEMPTS
 }
 
-fn prepare(connection: &mut Connection) -> rusqlite::Result<Result<(), StoreError>> {
+fn set_up(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "page_size", PAGE_BYTES)?;
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
@@ -115,26 +150,17 @@ fn prepare(connection: &mut Connection) -> rusqlite::Result<Result<(), StoreErro
     // The writer decides when: in the middle of a commit, it would be time that a run waits.
     connection.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))?;
     // macOS keeps what was synced in the cache of the drive otherwise.
-    connection.pragma_update(None, "fullfsync", true)?;
-    if version(connection)? == VERSION {
-        return Ok(Ok(()));
-    }
-    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    match version(&transaction)? {
-        0 => {
-            transaction.execute_batch(TABLES)?;
-            transaction.pragma_update(None, "user_version", VERSION)?;
-            transaction.commit()?;
-            Ok(Ok(()))
-        }
-        // Made by another process in the meantime.
-        VERSION => Ok(Ok(())),
-        found => Ok(Err(StoreError::Newer { found, known: VERSION })),
-    }
+    connection.pragma_update(None, "fullfsync", true)
 }
 
-fn version(connection: &Connection) -> rusqlite::Result<u32> {
-    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+fn create(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    // Another process may have made them in the meantime.
+    if version(&transaction)? == 0 {
+        transaction.execute_batch(TABLES)?;
+        transaction.pragma_update(None, "user_version", VERSION)?;
+    }
+    transaction.commit()
 }
 
 #[cfg(test)]

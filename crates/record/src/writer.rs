@@ -16,7 +16,7 @@ use crate::claim::Claim;
 use crate::error::{from_io, from_sqlite};
 use crate::questions::{self, AnswerError};
 use crate::queue::{Queue, Waiting};
-use crate::schema::PAGE_BYTES;
+use crate::schema::{self, PAGE_BYTES};
 use crate::stream::Stream;
 
 /// How many events may wait. Barriers wait by themselves, so only a flood of buffered events can reach it.
@@ -254,6 +254,7 @@ impl Writing {
     }
 
     fn write_all(&mut self, pending: &[Pending]) -> Result<(), StoreError> {
+        schema::check_version(&self.connection)?;
         let mut touched: Vec<RunId> = Vec::new();
         for Pending { run, event, .. } in pending {
             if run.broken.lock().is_some() {

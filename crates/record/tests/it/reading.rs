@@ -132,3 +132,18 @@ async fn events_of_a_newer_version_are_shown_and_keep_their_run_from_being_conti
     assert_eq!((&shown["call"], &shown["creator"], &shown["seq"]), (&"1".into(), &"main".into(), &1.into()));
     assert_eq!(shown["n"], u64::MAX);
 }
+
+#[tokio::test]
+async fn a_record_that_a_newer_program_has_changed_is_not_written_any_more() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("record.db");
+    let record = Record::open(&path).unwrap();
+    let run = run_id(1);
+    let writer = record.begin(run).await.unwrap();
+    writer.enqueue(&started(run), Durability::Process).unwrap().await.unwrap();
+    rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let late = event(run, 1, "", ended(Status::Done));
+    let refused = writer.enqueue(&late, Durability::Process).unwrap().await;
+    assert_eq!(refused, Err(StoreError::Newer { found: 99, known: 1 }));
+    assert_eq!(record.reader().unwrap().newer_version(), Ok(Some(99)));
+}
