@@ -18,6 +18,7 @@ mod call_rows;
 mod claim;
 mod error;
 mod files;
+mod lock_holder;
 mod migration;
 mod prune;
 mod questions;

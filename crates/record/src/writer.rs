@@ -1,6 +1,7 @@
 //! The thread that writes: one transaction for all events that wait, of whatever runs.
 
 use std::collections::{HashMap, VecDeque};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,13 +15,11 @@ use rusqlite::ffi::{SQLITE_IOERR_DIR_FSYNC, SQLITE_IOERR_FSYNC};
 
 use crate::claim::Claim;
 use crate::error::{from_io, from_sqlite};
+use crate::lock_holder::lock_holder;
 use crate::questions::{self, AnswerError};
-use crate::queue::{Queue, Waiting};
+use crate::queue::{Load, Queue, Waiting};
 use crate::schema::{self, PAGE_BYTES};
 use crate::stream::Stream;
-
-/// How many events may wait. Barriers wait by themselves, so only a flood of buffered events can reach it.
-const MAX_WAITING_EVENTS: usize = 100_000;
 
 /// How large the log may be before its content is moved into the database: when nothing else is to do, and in any case.
 const IDLE_LOG_BYTES: u64 = 4 * 1024 * 1024;
@@ -37,17 +36,48 @@ pub(crate) struct EventQueue {
 
 /// What the thread is given.
 enum Work {
-    Event { run: Arc<ClaimedStream>, event: Arc<Event>, durability: Durability, ack: Option<AckSender> },
+    Event {
+        run: Arc<ClaimedStream>,
+        event: Arc<Event>,
+        durability: Durability,
+        ack: Option<AckSender>,
+        load: Load,
+    },
     Job(Job),
 }
 
 impl Waiting for Work {
-    fn is_event(&self) -> bool {
-        matches!(self, Self::Event { .. })
+    fn load(&self) -> Load {
+        match self {
+            Self::Event { load, .. } => *load,
+            Self::Job(_) => Load::default(),
+        }
     }
 
     fn is_awaited(&self) -> bool {
         !matches!(self, Self::Event { ack: None, .. })
+    }
+}
+
+/// Returns about how much memory an event takes while it waits.
+fn load_of(event: &Event) -> Load {
+    let mut counter = ByteCounter(0);
+    // It is serialized again when it is written, and what cannot be is reported then.
+    let _ = serde_json::to_writer(&mut counter, &event.body);
+    Load { events: 1, bytes: counter.0 }
+}
+
+/// Counts what is written to it.
+struct ByteCounter(usize);
+
+impl io::Write for ByteCounter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -88,7 +118,8 @@ impl EventQueue {
 
     /// Has work done after everything that was handed over before it.
     pub(crate) fn submit(&self, job: Job) {
-        self.queue.push(Work::Job(job));
+        // Nobody refuses work for which somebody waits.
+        let _ = self.queue.push(Work::Job(job));
     }
 
     /// Returns what writes the events of a run.
@@ -120,11 +151,6 @@ impl RunWriter for StreamWriter {
         if let Some(error) = &*self.stream.broken.lock() {
             return Err(error.clone());
         }
-        if self.writer.queue.events() >= MAX_WAITING_EVENTS {
-            let error = StoreError::Io("the record cannot be written as fast as events come".to_owned());
-            *self.stream.broken.lock() = Some(error.clone());
-            return Err(error);
-        }
         let (sender, ack) = match durability {
             Durability::Buffered => (None, Ack::done()),
             Durability::Process | Durability::Power => {
@@ -132,8 +158,13 @@ impl RunWriter for StreamWriter {
                 (Some(sender), ack)
             }
         };
+        let load = load_of(event);
         let (run, event) = (self.stream.clone(), event.clone());
-        self.writer.queue.push(Work::Event { run, event, durability, ack: sender });
+        let work = Work::Event { run, event, durability, ack: sender, load };
+        self.writer.queue.push(work).map_err(|_| {
+            let error = StoreError::Io("the record cannot be written as fast as events come".to_owned());
+            self.stream.broken.lock().insert(error).clone()
+        })?;
         Ok(ack)
     }
 }
@@ -173,6 +204,7 @@ impl Writing {
             self.move_log(if queue.is_idle() { IDLE_LOG_BYTES } else { MAX_LOG_BYTES });
         }
         self.streams.clear();
+        self.empty_log();
     }
 
     /// Events that follow each other are written together; work comes between those before and after it.
@@ -181,7 +213,7 @@ impl Writing {
         let mut safety = Durability::Buffered;
         for one in waiting {
             match one {
-                Work::Event { run, event, durability, ack } => {
+                Work::Event { run, event, durability, ack, .. } => {
                     safety = safety.max(durability);
                     pending.push(Pending { run, event, ack });
                 }
@@ -221,7 +253,7 @@ impl Writing {
         self.check_sync()?;
         self.sync(safety == Durability::Power)?;
         fail_point!("record::before_begin");
-        self.connection.execute_batch("BEGIN IMMEDIATE").map_err(from_sqlite)?;
+        self.connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| self.name_holder(error))?;
         fail_point!("record::after_begin");
         let written = self.write_all(pending).and_then(|()| self.commit());
         if written.is_err() && !self.connection.is_autocommit() {
@@ -339,6 +371,26 @@ impl Writing {
         Ok(())
     }
 
+    /// Says who writes, if that kept this process from writing for too long.
+    fn name_holder(&self, error: rusqlite::Error) -> StoreError {
+        let is_busy = error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy);
+        match lock_holder(&self.path).filter(|_| is_busy) {
+            Some(process) => StoreError::Io(format!(
+                "process {process} on this machine kept the record locked for more than 10 seconds"
+            )),
+            None => from_sqlite(error),
+        }
+    }
+
+    /// Moves the content of the log into the database at the end, and makes its file empty, unless others are using it.
+    fn empty_log(&self) {
+        let has_written = self.log_pages.load(Ordering::Relaxed) > 0;
+        // Nobody waits for other processes here: one of them does it when it ends.
+        if has_written && self.connection.busy_timeout(Duration::ZERO).is_ok() {
+            let _ = self.connection.pragma(None, "wal_checkpoint", "TRUNCATE", |_| Ok(()));
+        }
+    }
+
     /// Moves the content of a long log into the database. Readers may be in the way; then the next time does it.
     fn move_log(&mut self, limit: u64) {
         if self.log_pages.load(Ordering::Relaxed) * u64::from(PAGE_BYTES) <= limit {
@@ -351,5 +403,67 @@ impl Writing {
             Err(error) => drop(self.note_sync(error)),
         }
         fail_point!("record::after_checkpoint");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::MAX_WAITING;
+
+    struct Something {
+        is_awaited: bool,
+        load: Load,
+    }
+
+    impl Waiting for Something {
+        fn load(&self) -> Load {
+            self.load
+        }
+
+        fn is_awaited(&self) -> bool {
+            self.is_awaited
+        }
+    }
+
+    #[test]
+    fn what_nobody_waits_for_is_refused_when_too_much_waits() {
+        for load in [
+            Load { events: 1, bytes: MAX_WAITING.bytes / 4 },
+            Load { events: MAX_WAITING.events / 4, bytes: 1 },
+        ] {
+            let queue = Queue::new();
+            let push = |is_awaited| queue.push(Something { is_awaited, load }).is_ok();
+            assert!((0..8).all(|_| push(false)));
+            assert!(!push(false));
+            // Whoever waits for it holds the run back.
+            assert!(push(true));
+            assert_eq!(queue.next().unwrap().len(), 9);
+            // What is being written still takes memory.
+            assert!(!push(false));
+            assert!(push(true));
+            assert_eq!(queue.next().unwrap().len(), 1);
+            assert!(push(false));
+        }
+    }
+
+    #[test]
+    fn an_event_counts_about_as_much_as_it_takes() {
+        let call = llm_do_core::CallInfo {
+            run: RunId(uuid::Uuid::nil()),
+            id: Key::root(),
+            parent: None,
+            depth: 0,
+            path: "".into(),
+            agent: "".into(),
+        };
+        let call = Arc::new(call);
+        let load = |length: usize| {
+            let body = llm_do_core::EventBody::Notice { text: "x".repeat(length) };
+            let time = jiff::Timestamp::UNIX_EPOCH;
+            load_of(&Event { seq: None, key: Key::root(), time, call: call.clone(), body })
+        };
+        assert!(load(1).bytes < 100);
+        assert_eq!(load(1_000_001), Load { events: 1, bytes: load(1).bytes + 1_000_000 });
     }
 }

@@ -9,7 +9,7 @@ use shuttle::thread;
 use uuid::Uuid;
 
 use crate::dice::{number, one_in, pause};
-use crate::queue::{Queue, Waiting};
+use crate::queue::{Load, Queue, Waiting};
 use crate::record::log::{EventReader, RunLog};
 use crate::record::store::{Ack, AckSender, Durability, RunWriter, StoreError};
 use crate::sync::Mutex;
@@ -52,8 +52,8 @@ struct WaitingEvent {
 }
 
 impl Waiting for WaitingEvent {
-    fn is_event(&self) -> bool {
-        true
+    fn load(&self) -> Load {
+        Load { events: 1, bytes: self.name.len() }
     }
 
     fn is_awaited(&self) -> bool {
@@ -78,7 +78,8 @@ impl RunWriter for DiskWriter {
         };
         let name = name_of(event);
         self.0.state.lock().given.push(name.clone());
-        self.0.queue.push(WaitingEvent { name, ack: sender });
+        let full = |_| StoreError::Io("too much is waiting".to_owned());
+        self.0.queue.push(WaitingEvent { name, ack: sender }).map_err(full)?;
         Ok(ack)
     }
 }

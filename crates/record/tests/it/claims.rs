@@ -107,3 +107,38 @@ async fn files_can_be_read_by_their_owner_only() {
         assert_eq!(mode(&state.join(file)), 0o600, "{file}");
     }
 }
+
+#[tokio::test]
+async fn at_the_end_the_log_is_empty_though_others_have_the_record_open() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("record.db");
+    let record = Record::open(&path).unwrap();
+    let reader = record.reader().unwrap();
+    let run = run_id(1);
+    let writer = record.begin(run).await.unwrap();
+    writer.enqueue(&started(run), Durability::Process).unwrap().await.unwrap();
+    assert_eq!(reader.events(run, None).unwrap().len(), 1);
+    let log = || std::fs::metadata(directory.path().join("record.db-wal")).unwrap().len();
+    assert!(log() > 0);
+    drop((writer, record));
+    assert_eq!(log(), 0);
+    assert_eq!(reader.events(run, None).unwrap().len(), 1);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_process_that_keeps_the_record_locked_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("record.db");
+    let record = Record::open(&path).unwrap();
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE; DELETE FROM meta").unwrap();
+    let run = run_id(1);
+    let writer = record.begin(run).await.unwrap();
+    let Err(StoreError::Io(message)) = writer.enqueue(&started(run), Durability::Process).unwrap().await
+    else {
+        panic!("it was written")
+    };
+    let holder = format!("process {} on this machine kept the record locked", std::process::id());
+    assert!(message.starts_with(&holder), "{message}");
+}
