@@ -16,6 +16,7 @@ mod fail_point;
 
 mod call_rows;
 mod claim;
+mod damage;
 mod error;
 mod files;
 mod lock_holder;
@@ -25,6 +26,7 @@ mod questions;
 mod queue;
 mod read;
 mod recorded;
+mod repair;
 mod schema;
 mod stream;
 mod sync;
@@ -39,6 +41,7 @@ use llm_do_core::{Answer, Event, Key, RunId};
 use llm_do_runtime::{ClaimedRun, GivenAnswer, RunWriter, Store, StoreError};
 use tokio::sync::oneshot;
 
+pub use crate::damage::{damaged_files, is_database};
 #[cfg(feature = "failpoints")]
 pub use crate::fail_point::FAIL_POINTS;
 pub use crate::prune::PruneFilter;
@@ -47,6 +50,7 @@ pub use crate::read::{
     FindError, MIN_ID_CHARS, Reader, RecordedState, RunFilter, RunSummary, UsageBy, UsageRow, short_id,
 };
 pub use crate::recorded::{RecordedEvent, UnknownEvent};
+pub use crate::repair::{RepairOutcome, RepairReport, RepairedRun};
 use crate::writer::EventQueue;
 
 /// A record that can be written to.
@@ -66,6 +70,24 @@ impl Record {
         let connection = schema::open_to_write(path)?;
         let writer = EventQueue::start(connection, path)?;
         Ok(Self { writer: Arc::new(writer), path: path.to_owned() })
+    }
+
+    /// As [`open`](Self::open), and if the record is damaged, sets it aside and begins a new one. Returns the path that the
+    /// damaged one has then.
+    pub fn open_or_set_aside(path: impl AsRef<Path>) -> Result<(Self, Option<PathBuf>), StoreError> {
+        let path = path.as_ref();
+        match Self::open(path) {
+            Err(StoreError::Corrupt(_)) => {}
+            opened => return Ok((opened?, None)),
+        }
+        let _lock = files::lock(path)?;
+        // Another process may have done it meanwhile.
+        match Self::open(path) {
+            Err(StoreError::Corrupt(_)) => {}
+            opened => return Ok((opened?, None)),
+        }
+        let damaged = damage::set_aside(path)?;
+        Ok((Self::open(path)?, Some(damaged)))
     }
 
     /// Returns the file.
@@ -97,13 +119,23 @@ impl Record {
         self.ask(move |writing| Ok(writing.answer(run, &question, &answer, &by))).await?
     }
 
+    /// Copies the runs of a damaged record that this one does not have. The damaged file stays as it is.
+    pub async fn repair_from(&self, damaged: impl AsRef<Path>) -> Result<RepairReport, StoreError> {
+        let damaged = damaged.as_ref().to_owned();
+        self.ask(move |writing| repair::repair(writing, &damaged)).await
+    }
+
     /// Has the thread that writes do something, and waits for it.
     async fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut writer::Writing) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (sender, receiver) = oneshot::channel();
-        self.writer.submit(Box::new(move |writing| drop(sender.send(work(writing)))));
+        self.writer.submit(Box::new(move |writing| {
+            let result = work(writing);
+            writing.note_damage(result.as_ref().err());
+            drop(sender.send(result));
+        }));
         receiver.await.unwrap_or_else(|_| Err(StoreError::Io("the writer of the record ended".to_owned())))
     }
 }

@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 use uuid::Uuid;
 
 use crate::claim::{Claim, describe};
+use crate::damage;
 use crate::error::{from_io, from_sqlite};
 use crate::recorded::{self, RecordedEvent};
 use crate::schema;
@@ -238,17 +239,27 @@ impl Reader {
 
     /// Reads the events of a run that come after `after`, oldest first; all of them without it.
     pub fn events(&self, run: RunId, after: Option<u64>) -> Result<Vec<Arc<Event>>, StoreError> {
-        recorded::events(&self.connection, run, after)
+        self.noting_damage(recorded::events(&self.connection, run, after))
     }
 
     /// Reads all events of a run, those included that a newer version wrote.
     pub fn recorded(&self, run: RunId) -> Result<Vec<RecordedEvent>, StoreError> {
-        recorded::all(&self.connection, run)
+        self.noting_damage(recorded::all(&self.connection, run))
     }
 
     /// Returns the version of the record if it is newer than this program, which then shows what it knows of it.
     pub fn newer_version(&self) -> Result<Option<u32>, StoreError> {
         schema::newer_version(&self.connection)
+    }
+
+    /// Reads all of the record, and returns the first problem of its structure. Whoever opens it next to write sets it aside
+    /// then.
+    pub fn problem(&self) -> Result<Option<String>, StoreError> {
+        let problem = damage::problem(&self.connection)?;
+        if problem.is_some() {
+            damage::suspect(&self.path);
+        }
+        Ok(problem)
     }
 
     /// Returns who writes a run, such as "process 4711 on this machine since 14:02".
@@ -286,14 +297,21 @@ impl Reader {
         rows.and_then(Iterator::collect).map_err(from_sqlite)
     }
 
+    /// Has a record that may be damaged checked by whoever opens it next to write.
+    fn noting_damage<T>(&self, read: Result<T, StoreError>) -> Result<T, StoreError> {
+        if matches!(read, Err(StoreError::Corrupt(_))) {
+            damage::suspect(&self.path);
+        }
+        read
+    }
+
     fn summaries(&self, sql: &str, values: Vec<SqlValue>) -> Result<Vec<RunSummary>, StoreError> {
-        let mut query = self.connection.prepare_cached(sql).map_err(from_sqlite)?;
-        let rows = query.query_map(params_from_iter(values), |row| Ok(self.summary(row)));
-        rows.and_then(Iterator::collect::<rusqlite::Result<Vec<_>>>)
-            .map_err(from_sqlite)?
-            .into_iter()
-            .collect::<rusqlite::Result<_>>()
-            .map_err(from_sqlite)
+        let read = || {
+            let mut query = self.connection.prepare_cached(sql)?;
+            let rows = query.query_map(params_from_iter(values), |row| self.summary(row))?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        self.noting_damage(read().map_err(from_sqlite))
     }
 
     fn summary(&self, row: &Row<'_>) -> rusqlite::Result<RunSummary> {

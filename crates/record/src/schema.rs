@@ -4,8 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use llm_do_runtime::StoreError;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
+use crate::damage;
 use crate::error::from_sqlite;
 use crate::migration::{self, MIGRATIONS, version};
 
@@ -72,6 +74,8 @@ CREATE TABLE bundles (digest BLOB PRIMARY KEY, files BLOB NOT NULL) WITHOUT ROWI
 /// Opens a connection that writes. Makes the tables if they are missing, and brings those of an older version up to date.
 pub(crate) fn open_to_write(path: &Path) -> Result<Connection, StoreError> {
     let mut connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    refuse_other_database(&connection)?;
+    damage::check_suspect(&connection, path)?;
     set_up(&connection).map_err(from_sqlite)?;
     match version(&connection).map_err(from_sqlite)? {
         VERSION => {}
@@ -103,6 +107,13 @@ fn open_query_only(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
+/// Opens a connection that reads what it can of a damaged record, and changes nothing of it.
+pub(crate) fn open_damaged(path: &Path) -> Result<Connection, StoreError> {
+    let connection = open_query_only(path)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(from_sqlite)?;
+    Ok(connection)
+}
+
 /// Refuses a record of another version than the one that was opened: a newer program may have changed its tables since.
 pub(crate) fn check_version(connection: &Connection) -> Result<(), StoreError> {
     let found: u32 = connection
@@ -116,6 +127,17 @@ pub(crate) fn check_version(connection: &Connection) -> Result<(), StoreError> {
 pub(crate) fn newer_version(connection: &Connection) -> Result<Option<u32>, StoreError> {
     let found = version(connection).map_err(from_sqlite)?;
     Ok((found > VERSION).then_some(found))
+}
+
+/// Refuses a database that has tables and no version: it is not a record.
+fn refuse_other_database(connection: &Connection) -> Result<(), StoreError> {
+    // The tables first: another process may make them and their version right now.
+    let tables = "SELECT count(*) FROM sqlite_schema";
+    let tables: i64 = connection.query_row(tables, [], |row| row.get(0)).map_err(from_sqlite)?;
+    if tables > 0 && version(connection).map_err(from_sqlite)? == 0 {
+        return Err(StoreError::Other("it is the database of another program".to_owned()));
+    }
+    Ok(())
 }
 
 fn open(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {

@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::call_rows::calls_of;
 use crate::claim::holder;
 use crate::error::{corrupt, from_sqlite};
+use crate::recorded::UnknownEvent;
 use crate::values::{Blob, pack};
 
 /// The kind of streams that are runs.
@@ -98,6 +99,15 @@ impl Stream {
         let body = serde_json::to_value(&event.body).map_err(corrupt)?;
         let row = self.insert(connection, seq, &event.call, &event.key, event.time, body)?;
         derive(connection, &row, event).map_err(from_sqlite)
+    }
+
+    /// Writes an event of a newer version: nothing is known to follow from it.
+    pub(crate) fn write_unknown(
+        &mut self,
+        connection: &Connection,
+        event: &UnknownEvent,
+    ) -> Result<(), StoreError> {
+        self.insert(connection, event.seq, &event.call, &event.key, event.time, event.body.clone()).map(drop)
     }
 
     fn insert(

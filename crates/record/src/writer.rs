@@ -14,6 +14,7 @@ use rusqlite::Connection;
 use rusqlite::ffi::{SQLITE_IOERR_DIR_FSYNC, SQLITE_IOERR_FSYNC};
 
 use crate::claim::Claim;
+use crate::damage;
 use crate::error::{from_io, from_sqlite};
 use crate::lock_holder::lock_holder;
 use crate::questions::{self, AnswerError};
@@ -233,6 +234,7 @@ impl Writing {
             return;
         }
         let written = self.transaction(&pending, safety);
+        self.note_damage(written.as_ref().err());
         if let Err(error) = &written {
             // What was in memory may be ahead of the record now, so none of these runs goes on.
             for Pending { run, .. } in &pending {
@@ -246,6 +248,13 @@ impl Writing {
                 ack.send(result);
                 fail_point!("record::after_ack");
             }
+        }
+    }
+
+    /// Has a record that may be damaged checked by whoever opens it next.
+    pub(crate) fn note_damage(&self, error: Option<&StoreError>) {
+        if matches!(error, Some(StoreError::Corrupt(_))) {
+            damage::suspect(&self.path);
         }
     }
 

@@ -4,6 +4,7 @@
 
 mod claims;
 mod crashes;
+mod damage;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod disks;
 #[cfg(feature = "failpoints")]
