@@ -27,6 +27,7 @@ mod queue;
 mod read;
 mod recorded;
 mod repair;
+mod retention;
 mod schema;
 mod stream;
 mod sync;
@@ -35,6 +36,7 @@ mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use llm_do_core::{Answer, Event, Key, RunId};
@@ -51,6 +53,8 @@ pub use crate::read::{
 };
 pub use crate::recorded::{RecordedEvent, UnknownEvent};
 pub use crate::repair::{RepairOutcome, RepairReport, RepairedRun};
+use crate::retention::Sweep;
+pub use crate::retention::{Retention, RetentionReport};
 use crate::writer::EventQueue;
 
 /// A record that can be written to.
@@ -117,6 +121,29 @@ impl Record {
         by: String,
     ) -> Result<(), AnswerError> {
         self.ask(move |writing| Ok(writing.answer(run, &question, &answer, &by))).await?
+    }
+
+    /// Removes runs that are older, or take more space, than the record should keep. Runs that can be resumed stay.
+    ///
+    /// It takes about as long as `time`, and the next call goes on from there. Returns what was removed once all is done;
+    /// `None` before that, and within a day after it.
+    pub async fn apply_retention(
+        &self,
+        retention: Retention,
+        time: Duration,
+    ) -> Result<Option<RetentionReport>, StoreError> {
+        let deadline = Instant::now() + time;
+        let begun = self.ask(move |writing| Sweep::begin(writing, retention)).await?;
+        let Some(mut sweep) = begun else { return Ok(None) };
+        while !sweep.is_done() {
+            if Instant::now() >= deadline {
+                return Ok(None);
+            }
+            // One at a time, so that events of a run come in between.
+            let step = move |writing: &mut writer::Writing| sweep.step(writing).map(|()| sweep);
+            sweep = self.ask(step).await?;
+        }
+        Ok(Some(sweep.into_report()))
     }
 
     /// Copies the runs of a damaged record that this one does not have. The damaged file stays as it is.

@@ -4,8 +4,10 @@ use jiff::Timestamp;
 use llm_do_runtime::StoreError;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
+use crate::claim::Claim;
 use crate::error::from_sqlite;
 use crate::read::{Reader, RecordedState, RunFilter, RunSummary};
+use crate::schema;
 use crate::writer::Writing;
 
 /// Which runs are removed. A run that may still be resumed, or is being written, stays unless its status is named.
@@ -36,16 +38,23 @@ impl PruneFilter {
 pub(crate) fn remove(writing: &mut Writing, runs: &[RunSummary]) -> Result<usize, StoreError> {
     let mut removed = 0;
     for run in runs {
-        // Held while its rows go, so that nobody continues it in between.
-        let Some(claim) = crate::claim::Claim::take(&writing.path, run.id)? else { continue };
-        removed += remove_one(&mut writing.connection, run).map_err(from_sqlite)?;
-        drop(claim);
+        removed += remove_claimed(writing, run)?;
     }
-    remove_unused(&mut writing.connection).map_err(from_sqlite)?;
+    remove_unused_projects(&writing.connection)?;
+    // It gives one page back to the file system per row that is read.
+    writing.connection.pragma_query(None, "incremental_vacuum", |_| Ok(())).map_err(from_sqlite)?;
     Ok(removed)
 }
 
-fn remove_one(connection: &mut Connection, run: &RunSummary) -> rusqlite::Result<usize> {
+/// Removes a run unless it is being written, or went on since it was listed. Returns how many there were.
+pub(crate) fn remove_claimed(writing: &mut Writing, run: &RunSummary) -> Result<usize, StoreError> {
+    // Held while its rows go, so that nobody continues it in between.
+    let Some(_claim) = Claim::take(&writing.path, run.id)? else { return Ok(0) };
+    schema::check_version(&writing.connection)?;
+    remove_rows(&mut writing.connection, run).map_err(from_sqlite)
+}
+
+fn remove_rows(connection: &mut Connection, run: &RunSummary) -> rusqlite::Result<usize> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let events = i64::try_from(run.events).unwrap_or(i64::MAX);
     let as_listed = "DELETE FROM streams WHERE uuid = ? AND next_seq = ? RETURNING id";
@@ -53,6 +62,9 @@ fn remove_one(connection: &mut Connection, run: &RunSummary) -> rusqlite::Result
         .query_row(as_listed, params![run.id.0.as_bytes(), events], |row| row.get::<_, i64>(0))
         .optional()?;
     let Some(stream) = removed else { return Ok(0) };
+    let own_blobs = "DELETE FROM blobs WHERE digest IN (SELECT digest FROM refs WHERE stream = ?1)
+        AND NOT EXISTS (SELECT 1 FROM refs WHERE refs.digest = blobs.digest AND refs.stream <> ?1)";
+    transaction.execute(own_blobs, [stream])?;
     for table in ["events", "calls", "usage", "approvals", "refs"] {
         transaction.execute(&format!("DELETE FROM {table} WHERE stream = ?"), [stream])?;
     }
@@ -60,18 +72,9 @@ fn remove_one(connection: &mut Connection, run: &RunSummary) -> rusqlite::Result
     Ok(1)
 }
 
-/// Removes values without a reference, and gives their pages back to the file system.
-fn remove_unused(connection: &mut Connection) -> rusqlite::Result<()> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    transaction.execute(
-        "DELETE FROM blobs WHERE NOT EXISTS (SELECT 1 FROM refs WHERE refs.digest = blobs.digest)",
-        [],
-    )?;
-    transaction.execute(
-        "DELETE FROM projects WHERE NOT EXISTS (SELECT 1 FROM streams WHERE streams.project = projects.id)",
-        [],
-    )?;
-    transaction.commit()?;
-    // It frees one page per row that is read.
-    connection.pragma_query(None, "incremental_vacuum", |_| Ok(()))
+/// Removes projects of which no run is left.
+pub(crate) fn remove_unused_projects(connection: &Connection) -> Result<(), StoreError> {
+    let sql =
+        "DELETE FROM projects WHERE NOT EXISTS (SELECT 1 FROM streams WHERE streams.project = projects.id)";
+    connection.execute(sql, []).map(drop).map_err(from_sqlite)
 }

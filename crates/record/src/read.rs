@@ -209,6 +209,20 @@ impl Reader {
         Ok(runs)
     }
 
+    /// Lists the runs that ended before then, those first that ended first. A run without an end counts from its beginning.
+    pub(crate) fn ended_first(
+        &self,
+        before: Option<Timestamp>,
+        limit: usize,
+    ) -> Result<Vec<RunSummary>, StoreError> {
+        let before = before.and_then(|before| i64::try_from(before.as_nanosecond()).ok()).unwrap_or(i64::MAX);
+        let sql = format!(
+            "{SUMMARY} WHERE kind = 0 AND began IS NOT NULL AND coalesce(ended, began) < ?
+             ORDER BY coalesce(ended, began) LIMIT {limit}"
+        );
+        self.summaries(&sql, vec![before.into()])
+    }
+
     /// Returns one run.
     pub fn run(&self, run: RunId) -> Result<Option<RunSummary>, StoreError> {
         let uuid = SqlValue::Blob(run.0.as_bytes().to_vec());

@@ -13,6 +13,7 @@ mod fail_points;
 mod oracle;
 mod random;
 mod reading;
+mod retention;
 mod runs;
 mod scripted;
 mod support;
