@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use llm_do_runtime::StoreError;
 
 use crate::error::from_io;
+use crate::file_systems::unsafe_file_system;
 
 /// Creates the file of a record and its directories, unless they are there. SQLite gives its other files the same mode.
 pub(crate) fn create(path: &Path) -> Result<(), StoreError> {
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
         create_directory(directory)?;
-        refuse_network(directory)?;
+        refuse_unsafe(directory)?;
     }
     create_private(path)
         .map_err(|error| from_io(&format!("the record {} cannot be created", path.display()), &error))
@@ -57,25 +58,11 @@ pub(crate) fn claims_of(record: &Path) -> PathBuf {
     record.with_file_name(name)
 }
 
-/// Refuses network file systems: the shared memory of a write-ahead log does not work there, and readers would see a
-/// damaged record.
-#[cfg(target_os = "linux")]
-fn refuse_network(directory: &Path) -> Result<(), StoreError> {
-    /// NFS, SMB (three generations), 9p and FUSE, as statfs(2) numbers them.
-    const NETWORKS: &[u64] = &[0x6969, 0x517b, 0xff53_4d42, 0xfe53_4d42, 0x0102_1997, 0x6573_5546];
-    let Ok(found) = rustix::fs::statfs(directory) else { return Ok(()) };
-    // The field is signed or not, depending on the architecture; numbers above 2^31 arrive sign-extended.
-    let kind = (found.f_type as u64) & 0xffff_ffff;
-    if NETWORKS.contains(&kind) {
-        return Err(StoreError::Other(format!(
-            "{} is on a network file system, which cannot hold a record safely; set LLM_DO_RECORD to a file on a local disk",
-            directory.display()
-        )));
-    }
-    Ok(())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn refuse_network(_directory: &Path) -> Result<(), StoreError> {
-    Ok(())
+/// Refuses file systems on which readers would see a damaged record.
+fn refuse_unsafe(directory: &Path) -> Result<(), StoreError> {
+    let Some(kind) = unsafe_file_system(directory) else { return Ok(()) };
+    Err(StoreError::Other(format!(
+        "{} is on {kind}, a file system that cannot hold a record safely; LLM_DO_RECORD names a file on a local disk",
+        directory.display()
+    )))
 }

@@ -18,6 +18,7 @@ mod call_rows;
 mod claim;
 mod damage;
 mod error;
+mod file_systems;
 mod files;
 mod lock_holder;
 mod migration;
@@ -46,6 +47,7 @@ use tokio::sync::oneshot;
 pub use crate::damage::{damaged_files, is_database};
 #[cfg(feature = "failpoints")]
 pub use crate::fail_point::FAIL_POINTS;
+pub use crate::file_systems::unsafe_file_system;
 pub use crate::prune::PruneFilter;
 pub use crate::questions::{AnswerError, RecordedQuestion, question_id};
 pub use crate::read::{
