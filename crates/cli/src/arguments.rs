@@ -26,8 +26,8 @@ use examples::{
     TRUST_EXAMPLES,
 };
 pub(crate) use records::{
-    ApprovalsArguments, ApproveArguments, DenyArguments, PruneArguments, RecordArguments, ResumeArguments,
-    RunsAction, RunsArguments, ShowArguments, UsageArguments, UsageGroup,
+    ApprovalsArguments, ApproveArguments, DenyArguments, PruneArguments, RecordArguments, RepairArguments,
+    ResumeArguments, RunsAction, RunsArguments, ShowArguments, UsageArguments, UsageGroup,
 };
 pub(crate) use user::{AuthAction, AuthArguments, ConfigAction, ConfigArguments};
 

@@ -21,7 +21,7 @@ pub(crate) use edit::{get, leaves, parse_key, set, unset};
 pub(crate) use error::ConfigError;
 pub(crate) use file::{UserDirectory, lock_private, read_private, shown, write_private};
 pub(crate) use parse::parse;
-pub(crate) use settings::{ApprovalModeSetting, ContentTrust, Settings, is_built_in};
+pub(crate) use settings::{ApprovalModeSetting, ContentTrust, RecordSection, Settings, is_built_in};
 
 use crate::command_error::CommandError;
 use crate::output;

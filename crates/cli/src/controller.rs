@@ -17,6 +17,7 @@ use llm_do::{Run, RunError, RunReport, Session};
 
 use crate::approvals;
 use crate::command_error::CommandError;
+use crate::config;
 use crate::exit::Exit;
 use crate::failure_hint;
 use crate::front_end::{FrontEnd, FrontEndKind, UserRequest, ui_options};
@@ -24,6 +25,7 @@ use crate::host::{self, Host};
 use crate::output::{self, usage_line};
 use crate::plan::Plan;
 use crate::print_result::resume_line;
+use crate::retention;
 use crate::text::{notice_line, visible};
 
 /// What is to be done with a project.
@@ -187,6 +189,9 @@ impl Controller {
             notices.iter().for_each(|text| output::to_stderr(&notice_line(text)));
         }
         self.host.runtime.shutdown().await;
+        if let (Some(record), Ok(user)) = (&self.host.own_record, config::current(None)) {
+            retention::apply(record, &user.settings.record).await;
+        }
         self.exit
     }
 

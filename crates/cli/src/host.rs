@@ -12,6 +12,7 @@ use llm_do::project::{LoadedProject, LoadedProjectExt};
 use llm_do::record::ResumeOptions;
 use llm_do::value::{Input, Name};
 use llm_do::{Limits, Runtime, RuntimeBuilder};
+use llm_do_record::Record;
 
 use crate::approvals::TerminalApprover;
 use crate::arguments::Output;
@@ -52,6 +53,8 @@ pub(crate) struct Host {
     /// Set when nobody reads stdout any more.
     pub(crate) stdout_closed: Arc<AtomicBool>,
     cassette: Option<Cassette>,
+    /// The user's own record, if runs are recorded there.
+    pub(crate) own_record: Option<Record>,
 }
 
 impl Host {
@@ -92,8 +95,9 @@ impl Host {
         if plan.output == Output::Jsonl {
             builder = builder.on_event(lines_to_stdout(stdout_closed.clone(), interrupts.clone()));
         }
-        if let Some(record) = plan.record.open()? {
-            builder = builder.store(Arc::new(record)).project_source(plan.source.clone());
+        let record = plan.record.open()?;
+        if let Some(record) = &record {
+            builder = builder.store(Arc::new(record.clone())).project_source(plan.source.clone());
         }
         builder = with_model(builder, &plan, &console, tui.is_some());
         builder = with_approver(builder, &mut plan, tui.as_ref(), &console, &barrier);
@@ -121,6 +125,7 @@ impl Host {
             answer,
             stdout_closed,
             cassette: plan.cassette,
+            own_record: record.filter(|_| plan.record.is_own()),
         };
         Ok((host, front_end))
     }

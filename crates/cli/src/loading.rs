@@ -11,6 +11,7 @@ use crate::dotenv::Dotenv;
 use crate::environment;
 use crate::location::ProjectLocation;
 use crate::output;
+use crate::record_directory;
 use crate::text::{notice_line, visible_line};
 use crate::trust::{self, TrustDecision};
 
@@ -135,7 +136,8 @@ fn catalog(location: &ProjectLocation, env_file: EnvFile) -> Result<StandardCata
     let root = location.root();
     let user = config::current(Some(root))?;
     let own = [UserDirectory::Config, UserDirectory::Data].map(|kind| kind.find(Some(root)).path);
-    let private = own.into_iter().chain([environment::state_directory()]).flatten();
+    let record = record_directory::own_record().and_then(|record| Some(record.parent()?.to_owned()));
+    let private = own.into_iter().chain([environment::state_directory(), record]).flatten();
     catalog = private.fold(catalog, StandardCatalog::private);
     catalog = catalog.user_models(user.models()).allow_secret_files(&user.settings.secret_files.allow);
     hide_environment();

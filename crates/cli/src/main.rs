@@ -37,6 +37,8 @@ mod plan;
 mod print_result;
 mod python_flags;
 mod record;
+mod record_directory;
+mod retention;
 mod run_object;
 mod secret_input;
 mod signals;

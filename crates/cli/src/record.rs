@@ -3,16 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use llm_do::record::StoreError;
 use llm_do::usage::Money;
-use llm_do_record::{FindError, MIN_ID_CHARS, Reader, Record, RunSummary};
+use llm_do_record::{FindError, MIN_ID_CHARS, Reader, Record, RunSummary, is_database};
 
 use crate::arguments::RecordArguments;
 use crate::command_error::CommandError;
-use crate::environment::state_directory;
+use crate::config::shown;
 use crate::output;
+use crate::record_directory;
 use crate::text::visible_line;
 
-/// The variable that names another file, or `none`.
+/// The variable that names another file, `none` or `require`.
 const VARIABLE: &str = "LLM_DO_RECORD";
 
 /// Where runs are recorded.
@@ -20,8 +22,13 @@ const VARIABLE: &str = "LLM_DO_RECORD";
 pub(crate) enum RecordTarget {
     /// In a file that the user named.
     Named(PathBuf),
-    /// In the user's own record.
-    Own(PathBuf),
+    /// In the user's own record; nowhere if there is no directory for it.
+    Own {
+        /// The file.
+        path: Option<PathBuf>,
+        /// Whether a run must not begin without it.
+        is_required: bool,
+    },
     /// Nowhere.
     Nowhere,
 }
@@ -33,37 +40,30 @@ impl RecordTarget {
             let value = std::env::var_os(VARIABLE).filter(|value| !value.is_empty());
             value.map(PathBuf::from)
         });
+        let own = |is_required| Self::Own { path: record_directory::own_record(), is_required };
         match named {
             Some(path) if path == Path::new("none") => Self::Nowhere,
+            Some(path) if path == Path::new("require") => own(true),
             Some(path) => Self::Named(path),
-            None => match state_directory() {
-                Some(directory) => Self::Own(directory.join("record.db")),
-                None => Self::Nowhere,
-            },
+            None => own(false),
         }
     }
 
-    /// Opens the record for writing. A run does not depend on the user's own record: if it cannot be written, that is
-    /// said once and nothing is recorded.
+    /// Opens the record for writing. A run does not depend on the user's own record, unless the user says so: if it cannot be
+    /// written, that is said once and nothing is recorded.
     pub(crate) fn open(&self) -> Result<Option<Record>, CommandError> {
         match self {
             Self::Nowhere => Ok(None),
-            Self::Named(path) => match Record::open(path) {
-                Ok(record) => Ok(Some(record)),
-                Err(error) => Err(CommandError::with_hint(
-                    format!(
-                        "{} cannot be used as a record: {error}",
-                        visible_line(&path.display().to_string())
-                    ),
-                    "name another file, or use `--no-record`",
+            Self::Named(path) => open_named(path).map(Some),
+            Self::Own { path, is_required } => match (open_own(path.as_deref()), is_required) {
+                (Ok(record), _) => Ok(Some(record)),
+                (Err(reason), true) => Err(CommandError::failed_with_hint(
+                    format!("this run cannot be recorded: {reason}"),
+                    "`--record FILE` names another file; without `--record require`, the run goes on unrecorded",
                 )),
-            },
-            Self::Own(path) => match Record::open(path) {
-                Ok(record) => Ok(Some(record)),
-                Err(error) => {
-                    let path = visible_line(&path.display().to_string());
+                (Err(reason), false) => {
                     output::early_notice(&format!(
-                        "this run is not recorded: {error} ({path}; `--record FILE` names another file)"
+                        "this run is not recorded: {reason} (`--record FILE` names another file)"
                     ));
                     Ok(None)
                 }
@@ -71,29 +71,95 @@ impl RecordTarget {
         }
     }
 
-    fn path(&self) -> Option<&Path> {
+    /// Returns whether it is the user's own record, for which the configuration says how much it keeps.
+    pub(crate) fn is_own(&self) -> bool {
+        matches!(self, Self::Own { .. })
+    }
+
+    /// Returns the file.
+    pub(crate) fn path(&self) -> Option<&Path> {
         match self {
-            Self::Named(path) | Self::Own(path) => Some(path),
+            Self::Named(path) => Some(path),
+            Self::Own { path, .. } => path.as_deref(),
             Self::Nowhere => None,
         }
     }
+}
+
+fn open_named(path: &Path) -> Result<Record, CommandError> {
+    // What never was a database is something else, which the user named by mistake.
+    let opened = if is_database(path) { open_or_set_aside(path) } else { Record::open(path) };
+    opened.map_err(|error| {
+        CommandError::with_hint(
+            format!("{} cannot be used as a record: {error}", visible_line(&path.display().to_string())),
+            "name another file, or use `--no-record`",
+        )
+    })
+}
+
+fn open_own(path: Option<&Path>) -> Result<Record, String> {
+    let path = path.ok_or("no directory for it was found; set HOME")?;
+    let is_new = !path.exists();
+    let record = open_or_set_aside(path).map_err(|error| format!("{error} ({})", shown(path)))?;
+    if let Some(notice) = record_directory::notice(path).filter(|_| is_new) {
+        output::early_notice(&notice);
+    }
+    Ok(record)
+}
+
+fn open_or_set_aside(path: &Path) -> Result<Record, StoreError> {
+    let (record, damaged) = Record::open_or_set_aside(path)?;
+    if let Some(damaged) = damaged {
+        output::early_notice(&format!(
+            "the record was damaged, so a new one begins; the damaged one is {}, and `llm-do runs repair` copies what can be \
+             read of it",
+            shown(&damaged)
+        ));
+    }
+    Ok(record)
 }
 
 /// Opens the record for reading; none if nothing was recorded yet.
 pub(crate) fn reader(arguments: &RecordArguments) -> Result<Option<Reader>, CommandError> {
     let target = RecordTarget::new(arguments);
     let Some(path) = target.path() else {
-        return Err(CommandError::with_hint(
-            "runs are not recorded here",
-            format!("name a file with `--record`, or unset {VARIABLE}"),
-        ));
+        return Err(not_here());
     };
-    Reader::open(path).map_err(|error| {
-        CommandError::failed(format!(
-            "the record {} cannot be read: {error}",
-            visible_line(&path.display().to_string())
-        ))
-    })
+    let failed = |error: StoreError| {
+        let path = visible_line(&path.display().to_string());
+        unread(&error, &format!("the record {path} cannot be read: "))
+    };
+    let Some(reader) = Reader::open(path).map_err(failed)? else { return Ok(None) };
+    if let Some(version) = reader.newer_version().map_err(failed)? {
+        output::early_notice(&format!(
+            "a newer version of llm-do writes this record (its format is {version}): it is shown as far as this version knows it"
+        ));
+    }
+    Ok(Some(reader))
+}
+
+/// Says what went wrong with the record, and what to do if it is damaged.
+pub(crate) fn failed(error: &StoreError) -> CommandError {
+    unread(error, "")
+}
+
+fn unread(error: &StoreError, before: &str) -> CommandError {
+    let message = format!("{before}{error}");
+    match error {
+        StoreError::Corrupt(_) => CommandError::failed_with_hint(
+            message,
+            "`llm-do runs repair` sets it aside and copies what can be read; `llm-do doctor` reads all of it",
+        ),
+        _ => CommandError::failed(message),
+    }
+}
+
+/// Says that there is no record.
+pub(crate) fn not_here() -> CommandError {
+    CommandError::with_hint(
+        "runs are not recorded here",
+        format!("name a file with `--record`, or unset {VARIABLE}"),
+    )
 }
 
 /// Finds a run by the beginning of its id.
@@ -124,7 +190,7 @@ pub(crate) fn find(arguments: &RecordArguments, id: &str) -> Result<(Reader, Run
                 "give more digits",
             ))
         }
-        Err(FindError::Store(error)) => Err(CommandError::failed(error.to_string())),
+        Err(FindError::Store(error)) => Err(failed(&error)),
         Err(other) => Err(CommandError::failed(format!("`{shown}` cannot be looked up: {other:?}"))),
     }
 }

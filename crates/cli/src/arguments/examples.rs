@@ -150,3 +150,11 @@ pub(super) const PRUNE_EXAMPLES: &str = "\
 Examples:
   llm-do runs prune --older-than 30d
   llm-do runs prune --status cut_off --older-than 7d --dry-run";
+
+pub(super) const REPAIR_EXAMPLES: &str = "\
+A damaged record is set aside by the next run, and a new one begins. A run is copied up to the first event that cannot be read. \
+One that was cut so cannot be resumed: what it did after that is not known.
+
+Examples:
+  llm-do runs repair
+  llm-do runs repair ~/.local/state/llm-do/record.db.damaged-20261119T101500Z";

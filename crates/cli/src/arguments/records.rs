@@ -6,16 +6,17 @@ use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 
 use super::examples::{
-    APPROVALS_EXAMPLES, APPROVE_EXAMPLES, DENY_EXAMPLES, PRUNE_EXAMPLES, RESUME_EXAMPLES, RUNS_EXAMPLES,
-    SHOW_EXAMPLES, USAGE_EXAMPLES,
+    APPROVALS_EXAMPLES, APPROVE_EXAMPLES, DENY_EXAMPLES, PRUNE_EXAMPLES, REPAIR_EXAMPLES, RESUME_EXAMPLES,
+    RUNS_EXAMPLES, SHOW_EXAMPLES, USAGE_EXAMPLES,
 };
 use super::{ListOutput, Output, RunOptions, dollars};
 use crate::unknown::UnknownAnswer;
 
 /// Where runs are recorded.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RecordArguments {
-    /// The file in which runs are recorded. Default: LLM_DO_RECORD, else `record.db` in your state directory
+    /// The file in which runs are recorded; `require`: your own record, and nothing runs if it cannot be written. Default:
+    /// LLM_DO_RECORD, else `record.db` in your state directory
     #[arg(help_heading = "Record", long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
 }
@@ -129,6 +130,17 @@ const STATUSES: [&str; 13] = [
 pub(crate) enum RunsAction {
     /// Remove runs from the record. Runs that can be resumed stay, unless `--status` names theirs
     Prune(PruneArguments),
+    /// Copy what can be read of a damaged record into the present one
+    Repair(RepairArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = REPAIR_EXAMPLES)]
+pub(crate) struct RepairArguments {
+    /// The damaged file. Default: every one that was set aside beside the record
+    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) record: RecordArguments,
 }
 
 #[derive(Debug, Args)]

@@ -1,5 +1,7 @@
 //! `llm-do runs`: what was run, newest first.
 
+mod repair;
+
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -21,8 +23,10 @@ const MAX_TITLE_CHARS: usize = 60;
 
 /// Lists the runs of the record.
 pub(crate) fn runs(arguments: &RunsArguments) -> Result<Exit, CommandError> {
-    if let Some(RunsAction::Prune(arguments)) = &arguments.action {
-        return prune(arguments);
+    match &arguments.action {
+        Some(RunsAction::Prune(arguments)) => return prune(arguments),
+        Some(RunsAction::Repair(arguments)) => return repair::repair(arguments),
+        None => {}
     }
     let filter = RunFilter {
         project: arguments.project.as_deref().map(project_of),
@@ -33,7 +37,7 @@ pub(crate) fn runs(arguments: &RunsArguments) -> Result<Exit, CommandError> {
         limit: Some(arguments.limit),
     };
     let runs = match record::reader(&arguments.record)? {
-        Some(reader) => reader.runs(&filter).map_err(|error| CommandError::failed(error.to_string()))?,
+        Some(reader) => reader.runs(&filter).map_err(|error| record::failed(&error))?,
         None => Vec::new(),
     };
     match arguments.output {
@@ -61,7 +65,7 @@ fn prune(arguments: &PruneArguments) -> Result<Exit, CommandError> {
             ..RunFilter::default()
         },
     };
-    let failed = |error: StoreError| CommandError::failed(error.to_string());
+    let failed = |error: StoreError| record::failed(&error);
     let runs = filter.matching(&reader).map_err(failed)?;
     drop(reader);
     if arguments.dry_run {

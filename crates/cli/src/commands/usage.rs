@@ -20,9 +20,7 @@ pub(crate) fn usage(arguments: &UsageArguments) -> Result<Exit, CommandError> {
         UsageGroup::Day => UsageBy::Day,
     };
     let rows = match record::reader(&arguments.record)? {
-        Some(reader) => {
-            reader.usage(by, arguments.since).map_err(|error| CommandError::failed(error.to_string()))?
-        }
+        Some(reader) => reader.usage(by, arguments.since).map_err(|error| record::failed(&error))?,
         None => Vec::new(),
     };
     match arguments.output {

@@ -36,6 +36,8 @@ pub(crate) struct Settings {
     pub(crate) trust: TrustSection,
     /// Which files are not secret, although they look so.
     pub(crate) secret_files: SecretFilesSection,
+    /// How much the record of runs keeps. Runs that can be resumed stay until `llm-do runs prune` removes them.
+    pub(crate) record: RecordSection,
 }
 
 /// What holds for some models.
@@ -102,6 +104,16 @@ pub(crate) struct SecretFilesSection {
     /// Globs, relative to the directory of the project, of files that may be read in every project without a question.
     /// A project's own `secret_files.allow` is added to them.
     pub(crate) allow: Vec<String>,
+}
+
+/// How much the record of runs keeps.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct RecordSection {
+    /// Runs that ended more days ago are removed; 90 by default.
+    pub(crate) keep_days: Option<u64>,
+    /// If your record has more bytes, the runs that ended first are removed; 2147483648 (2 GiB) by default.
+    pub(crate) keep_bytes: Option<u64>,
 }
 
 /// What happens to changed code of a trusted project.

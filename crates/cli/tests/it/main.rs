@@ -45,6 +45,7 @@ mod python_environments;
 mod python_eras;
 mod python_output;
 mod python_starts;
+mod record_care;
 #[cfg(target_os = "linux")]
 mod record_kills;
 #[allow(dead_code, reason = "the tests of the crate `record` use more of it")]

@@ -197,19 +197,6 @@ fn runs_are_recorded_where_the_user_says() {
 }
 
 #[test]
-fn a_run_goes_on_without_a_record_that_cannot_be_written() {
-    let sandbox = Sandbox::echo();
-    std::fs::write(
-        sandbox.state().join("llm-do/record.db"),
-        "something else, and long enough to be read as one\n".repeat(9),
-    )
-    .unwrap();
-    let ran = sandbox.run(&["run", ".", "hello"]).ended(0);
-    assert_eq!(ran.stdout.trim(), "hello");
-    assert!(ran.stderr.contains("notice: this run is not recorded: the record is damaged"), "{ran:?}");
-}
-
-#[test]
 fn what_is_not_there_is_named() {
     let sandbox = Sandbox::echo();
     assert!(sandbox.run(&["runs"]).ended(0).stderr.contains("no runs"));

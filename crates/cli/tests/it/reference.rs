@@ -38,6 +38,7 @@ fn the_command_line_is_documented_as_it_is() {
         "deny",
         "runs",
         "runs prune",
+        "runs repair",
         "show",
         "usage",
         "check",

@@ -3,15 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use llm_do::project::{CodeRunner, LoadedProject, StandardCatalog};
+use llm_do::record::StoreError;
 use llm_do::tools::PythonSettings;
 use llm_do_core::counted;
+use llm_do_record::{Reader, RunFilter, damaged_files};
 use llm_do_trust::Power;
 use serde_json::{Value, json};
 
+use crate::arguments::RecordArguments;
 use crate::config::{self, ConfigError, UserConfig, shown};
 use crate::credentials::Credentials;
 use crate::environment::state_directory;
 use crate::location::ProjectLocation;
+use crate::record::RecordTarget;
 use crate::text::visible_line;
 use crate::trust;
 
@@ -66,7 +70,7 @@ pub(super) fn facts(
     project: Option<&LoadedProject>,
 ) -> Vec<Fact> {
     let root = location.map(ProjectLocation::root);
-    let mut facts = vec![configuration(config, config_error), keys(root), state(), python(project)];
+    let mut facts = vec![configuration(config, config_error), keys(root), state(), record(), python(project)];
     facts.extend(location.map(|location| project_fact(project, &location.path)));
     facts.extend(trust_variable());
     facts
@@ -121,6 +125,42 @@ fn state() -> Fact {
         }
         (_, false) => Fact::new(FactState::Fail, "state", format!("{text} cannot be written to")),
     }
+}
+
+/// The record of runs, which is read as a whole.
+fn record() -> Fact {
+    let target = RecordTarget::new(&RecordArguments::default());
+    let Some(path) = target.path() else {
+        return Fact::new(FactState::None, "record", "runs are not recorded: see LLM_DO_RECORD and HOME");
+    };
+    let name = shown(path);
+    let damaged = match damaged_files(path).len() as u64 {
+        0 => String::new(),
+        count => format!("; {} beside it, see `llm-do runs repair --help`", counted(count, "damaged file")),
+    };
+    match checked(path) {
+        Ok(Some(runs)) => {
+            Fact::new(FactState::Ok, "record", format!("{name} ({}){damaged}", counted(runs, "run")))
+        }
+        Ok(None) => Fact::new(FactState::None, "record", format!("{name}; made with the first run{damaged}")),
+        Err(problem) => {
+            Fact::new(FactState::Fail, "record", format!("{name}: {}{damaged}", visible_line(&problem)))
+        }
+    }
+}
+
+/// Returns how many runs a record has, or what is wrong with it.
+fn checked(path: &Path) -> Result<Option<u64>, String> {
+    let failed = |error: StoreError| match error {
+        StoreError::Corrupt(problem) => format!("{problem}; the next run sets it aside and begins a new one"),
+        error => error.to_string(),
+    };
+    let Some(reader) = Reader::open(path).map_err(failed)? else { return Ok(None) };
+    if let Some(problem) = reader.problem().map_err(failed)? {
+        return Err(failed(StoreError::Corrupt(problem)));
+    }
+    let runs = reader.runs(&RunFilter::default()).map_err(failed)?;
+    Ok(Some(runs.len() as u64))
 }
 
 #[cfg(unix)]
