@@ -27,7 +27,7 @@ use examples::{
 };
 pub(crate) use records::{
     ApprovalsArguments, ApproveArguments, DenyArguments, PruneArguments, RecordArguments, RepairArguments,
-    ResumeArguments, RunsAction, RunsArguments, ShowArguments, UsageArguments, UsageGroup,
+    ResumeArguments, RunsAction, RunsArguments, ShowArguments, ShowOutput, UsageArguments, UsageGroup,
 };
 pub(crate) use user::{AuthAction, AuthArguments, ConfigAction, ConfigArguments};
 

@@ -139,6 +139,8 @@ Examples:
 pub(super) const SHOW_EXAMPLES: &str = "\
 Examples:
   llm-do show last
+  llm-do show last --output html > run.html
+  llm-do show 01a1e5f7 --call 1/t1/tool/0
   llm-do show 01a1e5f7 --output jsonl";
 
 pub(super) const USAGE_EXAMPLES: &str = "\

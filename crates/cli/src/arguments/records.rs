@@ -9,7 +9,7 @@ use super::examples::{
     APPROVALS_EXAMPLES, APPROVE_EXAMPLES, DENY_EXAMPLES, PRUNE_EXAMPLES, REPAIR_EXAMPLES, RESUME_EXAMPLES,
     RUNS_EXAMPLES, SHOW_EXAMPLES, USAGE_EXAMPLES,
 };
-use super::{ListOutput, Output, RunOptions, dollars};
+use super::{ListOutput, RunOptions, dollars};
 use crate::unknown::UnknownAnswer;
 
 /// Where runs are recorded.
@@ -167,11 +167,29 @@ pub(crate) struct PruneArguments {
 pub(crate) struct ShowArguments {
     /// The run: the beginning of its id, or `last`
     pub(crate) run: String,
+    /// Show this call in full, and those below it: its key, as `--output json` gives it
+    #[arg(long, value_name = "KEY")]
+    pub(crate) call: Option<String>,
     #[command(flatten)]
     pub(crate) record: RecordArguments,
-    /// The output format; `jsonl` prints every event
+    /// The output format
     #[arg(long, value_enum, default_value_t, value_name = "FORM")]
-    pub(crate) output: Output,
+    pub(crate) output: ShowOutput,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShowOutput {
+    /// The calls as a tree, notices and the answer
+    #[default]
+    Text,
+    /// One JSON object
+    Json,
+    /// Every event as a line of JSON
+    Jsonl,
+    /// A page for a browser, which loads nothing else
+    Html,
+    /// The calls as a Mermaid diagram
+    Mermaid,
 }
 
 #[derive(Debug, Args)]

@@ -1,13 +1,17 @@
 //! `llm-do show`: what happened in a run.
 
+mod call;
+mod html;
+mod mermaid;
+
 use std::fmt::Write;
 use std::sync::Arc;
 
 use llm_do::event::{Event, EventBody, Trace};
-use llm_do_record::{Reader, RunSummary, short_id};
-use serde_json::json;
+use llm_do_record::{Reader, RecordedEvent, RunSummary, UnknownEvent, short_id};
+use serde_json::{Value, json};
 
-use crate::arguments::{Output, ShowArguments};
+use crate::arguments::{ShowArguments, ShowOutput};
 use crate::command_error::CommandError;
 use crate::commands::runs;
 use crate::exit::Exit;
@@ -15,31 +19,81 @@ use crate::output;
 use crate::record::{self, cost};
 use crate::text::{printable, visible, visible_line};
 
-/// Shows a recorded run.
+/// A run, as it was read.
+struct ShownRun {
+    summary: RunSummary,
+    events: Vec<Arc<Event>>,
+    /// Events of a newer version.
+    unknown: Vec<UnknownEvent>,
+    trace: Trace,
+}
+
+/// Shows a recorded run, or one call of it.
 pub(crate) fn show(arguments: &ShowArguments) -> Result<Exit, CommandError> {
-    let (reader, run) = record::find(&arguments.record, &arguments.run)?;
-    let events = reader.events(run.id, None).map_err(|error| CommandError::failed(error.to_string()))?;
+    let (reader, summary) = record::find(&arguments.record, &arguments.run)?;
+    let recorded = reader.recorded(summary.id).map_err(|error| record::failed(&error))?;
+    let mut run = ShownRun::new(summary, recorded);
+    if let Some(key) = &arguments.call {
+        return call::show(&mut run, key, arguments.output);
+    }
     match arguments.output {
-        Output::Text => drop(output::to_stdout(text(&reader, &run, &events).trim_end())),
-        Output::Json => {
-            let mut object = runs::object(&run);
-            object["input"] = json!(started_with(&events));
-            object["output"] = json!(answer(&events));
-            object["calls"] = json!(Trace::from_events(&events));
-            output::to_stdout(&serde_json::to_string_pretty(&object).unwrap_or_default());
-        }
-        Output::Jsonl => {
-            for event in &events {
-                if !output::to_stdout(&output::event_line(event)) {
-                    return Ok(if output::has_failed() { Exit::Failed } else { Exit::Unread });
-                }
-            }
-        }
+        ShowOutput::Text => drop(output::to_stdout(text(&reader, &run).trim_end())),
+        ShowOutput::Json => drop(output::to_stdout(&pretty(&object(&run)))),
+        ShowOutput::Jsonl => return Ok(print_events(&run, |_| true)),
+        ShowOutput::Html => drop(output::to_stdout(&html::page(&run))),
+        ShowOutput::Mermaid => drop(output::to_stdout(&mermaid::diagram(&run.trace))),
     }
     Ok(Exit::Done)
 }
 
-fn text(reader: &Reader, run: &RunSummary, events: &[Arc<Event>]) -> String {
+impl ShownRun {
+    fn new(summary: RunSummary, recorded: Vec<RecordedEvent>) -> Self {
+        let (mut events, mut unknown) = (Vec::new(), Vec::new());
+        for event in recorded {
+            match event {
+                RecordedEvent::Known(event) => events.push(event),
+                RecordedEvent::Unknown(event) => unknown.push(event),
+                _ => {}
+            }
+        }
+        let trace = Trace::from_events(&events);
+        Self { summary, events, unknown, trace }
+    }
+}
+
+fn object(run: &ShownRun) -> Value {
+    let mut object = runs::object(&run.summary);
+    object["input"] = json!(started_with(&run.events));
+    object["output"] = json!(answer(&run.events));
+    object["calls"] = json!(run.trace);
+    if !run.unknown.is_empty() {
+        object["unknown_events"] = run.unknown.iter().map(UnknownEvent::to_value).collect();
+    }
+    object
+}
+
+/// Prints the events of some calls as lines of JSON, those of a newer version included.
+fn print_events(run: &ShownRun, is_wanted: impl Fn(&str) -> bool) -> Exit {
+    let known = run.events.iter().filter(|event| is_wanted(event.call.id.as_str()));
+    let unknown = run.unknown.iter().filter(|event| is_wanted(event.call.id.as_str()));
+    let mut lines: Vec<(u64, String)> = known
+        .map(|event| (event.seq.unwrap_or_default(), output::event_line(event)))
+        .chain(unknown.map(|event| (event.seq, event.to_value().to_string())))
+        .collect();
+    lines.sort_by_key(|(seq, _)| *seq);
+    match lines.iter().all(|(_, line)| output::to_stdout(line)) {
+        true => Exit::Done,
+        false if output::has_failed() => Exit::Failed,
+        false => Exit::Unread,
+    }
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+fn text(reader: &Reader, shown: &ShownRun) -> String {
+    let run = &shown.summary;
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "{name:8} {value}");
@@ -64,9 +118,8 @@ fn text(reader: &Reader, run: &RunSummary, events: &[Arc<Event>]) -> String {
         "cost",
         &format!("{}, {} tokens in, {} out", cost(run.cost, run.unpriced), run.tokens_in, run.tokens_out),
     );
-    let trace = Trace::from_events(events);
-    let _ = write!(text, "\n{}", printable(&trace.to_string()));
-    for event in events {
+    let _ = write!(text, "\n{}", printable(&shown.trace.to_string()));
+    for event in &shown.events {
         match &event.body {
             EventBody::Notice { text: notice } => {
                 let _ = writeln!(text, "notice: {}", visible_line(notice));
@@ -77,7 +130,12 @@ fn text(reader: &Reader, run: &RunSummary, events: &[Arc<Event>]) -> String {
             _ => {}
         }
     }
-    if let Some(answer) = answer(events) {
+    for event in &shown.unknown {
+        let (seq, kind, body) =
+            (event.seq, visible_line(event.kind()), visible_line(&event.body.to_string()));
+        let _ = writeln!(text, "event {seq}, `{kind}`, of a newer version: {body}");
+    }
+    if let Some(answer) = answer(&shown.events) {
         let shown = answer.as_str().map_or_else(|| answer.to_string(), str::to_owned);
         let _ = write!(text, "\n{}\n", visible(&shown));
     }
@@ -85,7 +143,7 @@ fn text(reader: &Reader, run: &RunSummary, events: &[Arc<Event>]) -> String {
 }
 
 /// What the run was given.
-fn started_with(events: &[Arc<Event>]) -> Option<serde_json::Value> {
+fn started_with(events: &[Arc<Event>]) -> Option<Value> {
     events.iter().find_map(|event| match &event.body {
         EventBody::RunStarted(start) => Some(start.input.value().clone()),
         _ => None,
@@ -93,7 +151,7 @@ fn started_with(events: &[Arc<Event>]) -> Option<serde_json::Value> {
 }
 
 /// The answer of the run.
-fn answer(events: &[Arc<Event>]) -> Option<serde_json::Value> {
+fn answer(events: &[Arc<Event>]) -> Option<Value> {
     events.iter().rev().find_map(|event| match &event.body {
         EventBody::RunFinished { output, .. } => output.as_ref().map(|output| output.to_value()),
         _ => None,

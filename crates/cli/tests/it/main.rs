@@ -56,6 +56,7 @@ mod records;
 mod reference;
 mod schema;
 mod secret_files;
+mod showing;
 mod streaming;
 mod support;
 mod terminal;

@@ -225,3 +225,31 @@ fn the_configuration_says_how_much_is_kept() {
     let wrong = sandbox.config("[record]\nkeep_days = -1\n").run(&["run", ".", "x"]).ended(2);
     assert!(wrong.stderr.contains("config.toml:2:"), "{wrong:?}");
 }
+
+#[test]
+fn what_a_newer_version_wrote_is_shown_and_not_continued() {
+    let sandbox = Sandbox::scripted("mode: by_turn\nreplies:\n  - {delay: 5s, say: late}\n");
+    sandbox.run(&["run", ".", "go", "--timeout", "300ms"]).ended(124);
+    let connection = rusqlite::Connection::open(record(&sandbox)).unwrap();
+    let body = r#"{"type": "budget_extended", "by": "somebody", "cost": 2.5}"#;
+    connection.execute("UPDATE events SET body = ? WHERE seq = 1", [body]).unwrap();
+    let shown = sandbox.run(&["show", "last"]).ended(0);
+    assert!(shown.stdout.contains(r#"event 1, `budget_extended`, of a newer version: {"type":"budget_extended","by":"somebody","cost":2.5}"#), "{shown:?}");
+    let json = sandbox.run(&["show", "last", "--output", "json"]).ended(0).json();
+    assert_eq!(json["unknown_events"][0]["by"], "somebody");
+    let lines = sandbox.run(&["show", "last", "--output", "jsonl"]).ended(0).lines();
+    assert_eq!((&lines[1]["type"], &lines[1]["seq"]), (&"budget_extended".into(), &1.into()));
+    let refused = sandbox.run(&["resume", "last"]).ended(1);
+    let version = env!("CARGO_PKG_VERSION");
+    let expected = format!("does not know, `budget_extended`, written by version {version}");
+    assert!(refused.stderr.contains(&expected), "{refused:?}");
+
+    connection.pragma_update(None, "user_version", 99).unwrap();
+    let shown = sandbox.run(&["show", "last"]).ended(0);
+    assert!(
+        shown.stderr.contains("a newer version of llm-do writes this record (its format is 99)"),
+        "{shown:?}"
+    );
+    let ran = sandbox.run(&["run", ".", "go", "--model", "test:echo"]).ended(0);
+    assert!(ran.stderr.contains("this run is not recorded: the record has format 99"), "{ran:?}");
+}
