@@ -62,6 +62,7 @@ mod support;
 mod terminal;
 mod trust;
 mod tui;
+mod upgrades;
 
 /// Fails if `LLM_DO_REQUIRE` names something that is missing.
 #[test]

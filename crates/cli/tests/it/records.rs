@@ -34,11 +34,11 @@ fn killed(sandbox: &Sandbox) {
     child.wait().unwrap();
 }
 
-fn background(sandbox: &Sandbox, arguments: &[&str]) -> Child {
+pub(crate) fn background(sandbox: &Sandbox, arguments: &[&str]) -> Child {
     sandbox.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-fn wait_for(condition: impl Fn() -> bool) {
+pub(crate) fn wait_for(condition: impl Fn() -> bool) {
     let start = Instant::now();
     while !condition() {
         assert!(start.elapsed() < Duration::from_secs(60), "it never came true");
