@@ -16,4 +16,5 @@ mod reading;
 mod retention;
 mod runs;
 mod scripted;
+mod size;
 mod support;
