@@ -26,6 +26,14 @@ pub fn is_database(path: impl AsRef<Path>) -> bool {
     File::open(path).and_then(|mut file| file.read_exact(&mut header)).is_ok() && header == *HEADER
 }
 
+/// Refuses a file that has content and is not a database, before anything is made beside it.
+pub(crate) fn refuse_other_file(path: &Path) -> Result<(), StoreError> {
+    match fs::metadata(path) {
+        Ok(file) if file.len() > 0 && !is_database(path) => Err(corrupt("the file is not a database")),
+        _ => Ok(()),
+    }
+}
+
 /// Lists the damaged files that were set aside beside a record, oldest first.
 pub fn damaged_files(record: impl AsRef<Path>) -> Vec<PathBuf> {
     let record = record.as_ref();

@@ -10,12 +10,16 @@ use llm_do_runtime::StoreError;
 use crate::error::from_io;
 use crate::file_systems::unsafe_file_system;
 
-/// Creates the file of a record and its directories, unless they are there. SQLite gives its other files the same mode.
-pub(crate) fn create(path: &Path) -> Result<(), StoreError> {
-    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-        create_directory(directory)?;
-        refuse_unsafe(directory)?;
+/// Creates the directories of a record, unless they are there.
+pub(crate) fn create_parent(path: &Path) -> Result<(), StoreError> {
+    match path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+        Some(directory) => create_directory(directory).and_then(|()| refuse_unsafe(directory)),
+        None => Ok(()),
     }
+}
+
+/// Creates the file of a record, unless it is there. SQLite gives its other files the same mode.
+pub(crate) fn create(path: &Path) -> Result<(), StoreError> {
     create_private(path)
         .map_err(|error| from_io(&format!("the record {} cannot be created", path.display()), &error))
 }
@@ -29,16 +33,27 @@ pub(crate) fn create_private(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Waits until no other process changes a record as a whole. Whoever has the file is the only one.
-pub(crate) fn lock(record: &Path) -> Result<File, StoreError> {
+/// Waits until nobody else opens the files of a record or sets them aside. Released with the file.
+pub(crate) fn lock_exclusively(record: &Path) -> Result<File, StoreError> {
+    lock(record, "files", File::lock)
+}
+
+/// Waits until nobody sets the files of a record aside. Released with the file.
+pub(crate) fn lock_shared(record: &Path) -> Result<File, StoreError> {
+    lock(record, "files", File::lock_shared)
+}
+
+/// Waits until nobody else migrates a record. Released with the file.
+pub(crate) fn lock_migration(record: &Path) -> Result<File, StoreError> {
+    lock(record, "migration", File::lock)
+}
+
+fn lock(record: &Path, name: &str, take: impl Fn(&File) -> io::Result<()>) -> Result<File, StoreError> {
     let directory = claims_of(record);
     create_directory(&directory)?;
-    let path = directory.join("whole");
-    let locked =
-        File::options().write(true).create(true).truncate(false).mode(0o600).open(&path).and_then(|file| {
-            file.lock()?;
-            Ok(file)
-        });
+    let path = directory.join(name);
+    let open = File::options().write(true).create(true).truncate(false).mode(0o600).open(&path);
+    let locked = open.and_then(|file| take(&file).map(|()| file));
     locked.map_err(|error| from_io(&format!("{} cannot be locked", path.display()), &error))
 }
 

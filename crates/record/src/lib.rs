@@ -72,6 +72,14 @@ impl Record {
     /// Opens the record in a file, and creates it, with its directory, if it is missing.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
+        files::create_parent(path)?;
+        damage::refuse_other_file(path)?;
+        // Opened in the middle of being set aside, its files would not belong together.
+        let _lock = files::lock_shared(path)?;
+        Self::open_locked(path)
+    }
+
+    fn open_locked(path: &Path) -> Result<Self, StoreError> {
         files::create(path)?;
         let connection = schema::open_to_write(path)?;
         let writer = EventQueue::start(connection, path)?;
@@ -86,14 +94,14 @@ impl Record {
             Err(StoreError::Corrupt(_)) => {}
             opened => return Ok((opened?, None)),
         }
-        let _lock = files::lock(path)?;
+        let _lock = files::lock_exclusively(path)?;
         // Another process may have done it meanwhile.
-        match Self::open(path) {
+        match Self::open_locked(path) {
             Err(StoreError::Corrupt(_)) => {}
             opened => return Ok((opened?, None)),
         }
         let damaged = damage::set_aside(path)?;
-        Ok((Self::open(path)?, Some(damaged)))
+        Ok((Self::open_locked(path)?, Some(damaged)))
     }
 
     /// Returns the file.

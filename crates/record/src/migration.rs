@@ -25,7 +25,7 @@ pub(crate) fn migrate(
     migrations: &[&str],
 ) -> Result<(), StoreError> {
     // A second process waits here, and then finds nothing left to do.
-    let _lock = files::lock(record)?;
+    let _lock = files::lock_migration(record)?;
     let found = version(connection).map_err(from_sqlite)?;
     let done = usize::try_from(found.saturating_sub(1)).unwrap_or(usize::MAX);
     if migrations.len() <= done {

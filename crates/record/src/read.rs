@@ -13,6 +13,7 @@ use uuid::Uuid;
 use crate::claim::{Claim, describe};
 use crate::damage;
 use crate::error::{from_io, from_sqlite};
+use crate::files;
 use crate::recorded::{self, RecordedEvent};
 use crate::schema;
 
@@ -163,6 +164,8 @@ impl Reader {
         let path = path.as_ref();
         match std::fs::metadata(path) {
             Ok(_) => {
+                // Without it, a record that is set aside right now may be read as damaged.
+                let _lock = files::lock_shared(path).ok();
                 let connection = schema::open_to_read(path)?;
                 Ok(connection.map(|connection| Self { connection, path: path.to_owned() }))
             }

@@ -37,6 +37,9 @@ fn damaged(sandbox: &Sandbox) -> Vec<PathBuf> {
 fn a_damaged_record_is_set_aside_and_runs_are_recorded_in_a_new_one() {
     let sandbox = Sandbox::echo();
     std::fs::write(record(&sandbox), GARBAGE.repeat(9)).unwrap();
+    let unread = sandbox.run(&["runs"]).ended(1);
+    assert!(unread.stderr.contains("hint: `llm-do runs repair` sets it aside"), "{unread:?}");
+    assert!(damaged(&sandbox).is_empty());
     let ran = sandbox.run(&["run", ".", "hello"]).ended(0);
     assert_eq!(ran.stdout.trim(), "hello");
     assert!(
@@ -141,6 +144,16 @@ fn a_run_goes_on_without_a_record_that_cannot_be_written_unless_it_is_required()
         .unwrap()
         .into();
     refused.ended(1);
+    // A home that does not exist and cannot be made.
+    let homeless: crate::support::Ran = sandbox
+        .command(&["run", ".", "hello"])
+        .env_remove("XDG_STATE_HOME")
+        .env("HOME", "/proc/none")
+        .output()
+        .unwrap()
+        .into();
+    let told = homeless.ended(0).stderr;
+    assert_eq!(told.matches("this run is not recorded: ").count(), 1, "{told}");
     let required = sandbox.run(&["run", ".", "required", "--record", "require"]).ended(0);
     assert!(required.stderr.is_empty(), "{required:?}");
     assert_eq!(titles(&sandbox), ["required"]);
@@ -167,7 +180,7 @@ fn a_file_that_the_user_named_by_mistake_stays_as_it_is() {
     let refused = sandbox.run(&["run", ".", "hello", "--record", "main.agent"]).ended(2);
     assert!(refused.stderr.contains("main.agent cannot be used as a record"), "{refused:?}");
     let names = std::fs::read_dir(sandbox.root()).unwrap().map(|entry| entry.unwrap().file_name());
-    assert!(!names.into_iter().any(|name| name.to_string_lossy().contains("damaged")));
+    assert_eq!(names.collect::<Vec<_>>(), ["main.agent"]);
 
     // A record that was one, and is damaged, is the user's own.
     sandbox.run(&["run", ".", "hello", "--record", "own.db"]).ended(0);

@@ -68,6 +68,28 @@ async fn a_damaged_record_is_set_aside_and_a_new_one_begins() {
 }
 
 #[tokio::test]
+async fn of_many_that_find_a_record_damaged_one_sets_it_aside() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("record.db");
+    for round in 0..20_u64 {
+        written(&path, 1, 3).await;
+        destroy(&path, 1);
+        let set_aside: usize = std::thread::scope(|scope| {
+            let open = || {
+                // As a process that still starts: it may be there before or after.
+                let record = Record::open_or_set_aside(&path).unwrap();
+                usize::from(record.1.is_some())
+            };
+            let threads: Vec<_> = (0..6).map(|_| scope.spawn(open)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert_eq!((set_aside, damaged_files(&path).len()), (1, 1), "round {round}");
+        assert!(Record::open(&path).unwrap().reader().unwrap().problem().unwrap().is_none());
+        damaged_files(&path).iter().for_each(|file| std::fs::remove_file(file).unwrap());
+    }
+}
+
+#[tokio::test]
 async fn damage_that_a_run_meets_sets_the_record_aside_when_it_is_opened_next() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("record.db");
