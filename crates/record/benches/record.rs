@@ -18,7 +18,7 @@ use llm_do_core::{
     RunStart, Status, UsageByModel,
 };
 use llm_do_models::{Script, ScriptedReply, asks, says};
-use llm_do_record::{Reader, Record, RunFilter, UsageBy};
+use llm_do_record::{Reader, Record, Retention, RunFilter, UsageBy};
 use llm_do_runtime::{Durability, MemoryStore, Project, RetryPolicy, Runtime, Store};
 use llm_do_testing::FunctionTool;
 use serde_json::json;
@@ -270,6 +270,10 @@ async fn resuming(turns: usize) {
     let resumed = runtime.resume(report.id).await.expect("a run").await.expect("an answer");
     println!("{turns} turns ({last} events) resumed in {:.0} ms", start.elapsed().as_secs_f64() * 1e3);
     assert_eq!(resumed.text(), report.text());
+    let record = Record::open(&path).expect("a record");
+    let start = Instant::now();
+    assert_eq!(record.remove(vec![report.id]).await.expect("removed"), 1);
+    println!("the same run removed in {:.0} ms", start.elapsed().as_secs_f64() * 1e3);
 }
 
 /// How long lists take when there are many runs.
@@ -326,4 +330,9 @@ async fn lists(count: u64) {
         reader.events(run.id, None).expect("events");
     });
     timed("usage by model", &|reader| drop(reader.usage(UsageBy::Model, None).expect("usage")));
+    for what in ["the first retention of a day", "every later one"] {
+        let start = Instant::now();
+        record.apply_retention(Retention::default(), Duration::from_secs(60)).await.expect("a sweep");
+        println!("{count} runs: {what} in {:.1} ms", start.elapsed().as_secs_f64() * 1e3);
+    }
 }
