@@ -24,6 +24,11 @@ pub(crate) fn cache_directory() -> Option<PathBuf> {
     Some(etcetera::choose_base_strategy().ok()?.cache_dir().join("llm-do"))
 }
 
+/// Returns the name of this machine, which the record has beside the paths of projects.
+pub(crate) fn machine_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
 /// Returns the variables for the code of a project: those of its `.env`, and over them the process's own.
 pub(crate) fn for_code(dotenv: &Dotenv) -> Vec<(OsString, OsString)> {
     let file = dotenv.for_code().map(|(name, value)| (name.into(), value.into()));

@@ -13,6 +13,7 @@ use llm_do_project::discovery::Membership;
 
 use crate::arguments::{self, ProjectArguments};
 use crate::command_error::CommandError;
+use crate::environment::machine_name;
 use crate::output;
 use crate::path_syntax::is_like_path;
 use crate::text::visible_line;
@@ -36,7 +37,7 @@ impl ProjectLocation {
     /// What another process needs to find and load it again.
     pub(crate) fn to_source(&self) -> ProjectSource {
         let path = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
-        ProjectSource { path, set: self.set.clone() }
+        ProjectSource { path, set: self.set.clone(), machine: Some(machine_name()) }
     }
 
     /// The directory of the project.

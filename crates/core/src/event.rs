@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use crate::{
     ApprovalMode, ApprovalRequest, CallInfo, CallOrigin, Decision, Digest, Effect, Failure, Head, Key,
-    Limits, Message, ModelError, ModelResponse, Name, Output, Payload, Sample, Usage, UsageByModel,
+    Limits, Message, ModelError, ModelResponse, Name, Output, Payload, PinnedParts, ProjectChanges,
+    ProjectSource, ProjectState, Sample, Usage, UsageByModel,
 };
 
 /// The id of a run.
@@ -52,8 +53,14 @@ pub enum EventBody {
     RunStarted(Box<RunStart>),
     /// A run was continued from its record.
     RunResumed {
-        /// Whether the project changed since the run began.
+        /// Whether the project changed since the run was last started or continued.
         changed: bool,
+        /// What changed.
+        #[serde(default, skip_serializing_if = "ProjectChanges::is_empty")]
+        changes: ProjectChanges,
+        /// The project from now on.
+        #[serde(flatten)]
+        state: Box<ProjectState>,
         /// The version of this program.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         build: String,
@@ -202,16 +209,6 @@ pub enum Settlement {
     Unknown,
 }
 
-/// What a project was loaded from, so that another process can load it again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProjectSource {
-    /// A manifest, a directory or an agent file, as an absolute path.
-    pub path: PathBuf,
-    /// Keys that were set over those of the files, `KEY=VALUE` each.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub set: Vec<String>,
-}
-
 /// What a run was started with: all that is needed to continue it in another process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunStart {
@@ -221,6 +218,12 @@ pub struct RunStart {
     pub input: Payload,
     /// The digest of agents, prompts, definitions and loop that this run is bound to.
     pub pin: Digest,
+    /// The digests of the parts of which the pin is made.
+    #[serde(default, skip_serializing_if = "PinnedParts::is_empty")]
+    pub parts: PinnedParts,
+    /// The digest of the files that define the project ([`ProjectBundle`](crate::ProjectBundle)).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundle: Option<Digest>,
     /// How the run treats what must ask.
     pub mode: ApprovalMode,
     /// The limits of the run.
@@ -272,6 +275,8 @@ impl RunStart {
             entry: entry.into(),
             input,
             pin,
+            parts: PinnedParts::default(),
+            bundle: None,
             mode: ApprovalMode::default(),
             limits: Limits::default(),
             ordinal: 1,
@@ -286,6 +291,17 @@ impl RunStart {
             answer_within_ms: None,
             is_turn: false,
             context: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the project as it was.
+    pub fn state(&self) -> ProjectState {
+        ProjectState {
+            pin: Some(self.pin),
+            parts: self.parts.clone(),
+            project: self.project.clone(),
+            bundle: self.bundle,
+            source: self.source.clone(),
         }
     }
 }

@@ -31,6 +31,7 @@ mod numbers;
 mod output;
 mod payload;
 mod process;
+mod project_state;
 mod prompt;
 mod schema;
 mod schema_fields;
@@ -61,8 +62,7 @@ pub use engine::{
     CallOrigin, DecidedBy, Decision, Engine, Halt, Outcome, Permit, Step, StepKind, StepResult,
 };
 pub use event::{
-    CallKind, CallResult, Delta, Event, EventBody, ModelResult, ProjectSource, RunId, RunStart, Settlement,
-    Status,
+    CallKind, CallResult, Delta, Event, EventBody, ModelResult, RunId, RunStart, Settlement, Status,
 };
 pub use failure::{Failure, FailureKind, HintAudience, ToolError};
 pub use grant::{Grant, GrantSubject};
@@ -81,6 +81,10 @@ pub use numbers::{InexactNumber, find_inexact_number};
 pub use output::{Attachment, AttachmentSource, Bytes, Content, Output};
 pub use payload::{Payload, canonical_text};
 pub use process::{Control, Jump, LinkedPrograms, Preamble, Program, ToolOverride, Tune, Tuning};
+pub use project_state::{
+    BundledFile, ChangeKind, MAX_BUNDLED_BYTES, PinnedParts, ProjectBundle, ProjectChanges, ProjectSource,
+    ProjectState,
+};
 pub use prompt::{AgentArgs, Prompt, input_fields};
 pub use schema::{Accepted, Schema, SchemaError, SchemaProblem, join_problems, schema_value_of};
 pub use server_tool::ServerTool;

@@ -41,6 +41,7 @@ pub use project::rules::{approval_by_rules, pattern_means_tool};
 pub use project::toolset_source::ToolsetSource;
 pub use project::toolset_subset::ToolsetSubset;
 pub use project::{Project, ProjectBuilder};
+pub use record::changes::{changed_parts, recorded_state};
 pub use record::log::EventReader;
 pub use record::message_log::LoggedMessage;
 pub use record::store::{
@@ -52,7 +53,7 @@ pub use run::approval::ApprovalBuilder;
 pub use run::report::{RunError, RunReport};
 pub use run::session::{Session, SessionTurn};
 pub use run::{Canceller, Run, RunBuilder};
-pub use runtime::{ResumeError, ResumeOptions, Runtime, RuntimeBuilder};
+pub use runtime::{OnChanges, ResumeError, ResumeOptions, Runtime, RuntimeBuilder};
 pub use state::broker::GrantId;
 pub use state::created::DEFAULT_CREATED_AGENTS;
 pub use state::in_flight::{DEFAULT_PARALLEL, DEFAULT_RESULT_BYTES};

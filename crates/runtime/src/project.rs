@@ -11,13 +11,13 @@ pub(crate) mod rules;
 pub(crate) mod toolset_source;
 pub(crate) mod toolset_subset;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use llm_do_core::{
-    AgentSpec, ApprovalRule, Context, Digest, FINAL_ANSWER, ModelChoice, Name, NeedSpec, TemplateError, Tool,
-    ToolDefinition, Toolset, ToolsetChoice, input_fields, nearest,
+    AgentSpec, ApprovalRule, Context, Digest, FINAL_ANSWER, ModelChoice, Name, NeedSpec, PinnedParts,
+    TemplateError, Tool, ToolDefinition, Toolset, ToolsetChoice, input_fields, nearest,
 };
 
 use serde_json::Value;
@@ -40,6 +40,8 @@ pub(crate) struct Linked {
     pub(crate) root: Arc<Plan>,
     pub(crate) model: Option<ModelChoice>,
     pub(crate) pin: Digest,
+    /// The digests by name.
+    pub(crate) pinned: PinnedParts,
     /// The directory of the project.
     pub(crate) directory: Option<PathBuf>,
     /// Context values that come with the project.
@@ -175,9 +177,9 @@ impl ProjectBuilder {
             return Err(LinkErrors(problems));
         }
         let root = Arc::new(self.link_root(&mut parts));
-        let pin = pin(&agents, &root);
+        let (pin, pinned) = (pin(&agents, &root), pinned(&agents, &root));
         let (model, directory, context) = (self.model.clone(), self.directory.clone(), self.context.clone());
-        let linked = Linked { agents, root, model, pin, directory, context, parts: self };
+        let linked = Linked { agents, root, model, pin, pinned, directory, context, parts: self };
         Ok(Project { linked: Arc::new(linked) })
     }
 
@@ -642,4 +644,20 @@ fn pin(agents: &BTreeMap<Name, Arc<Plan>>, root: &Plan) -> Digest {
     let definitions = definitions.map(|definition| definition.digest());
     let loop_version = Digest::hash(LOOP_VERSION);
     agents.chain(definitions).fold(loop_version, |pin, digest| pin.then(&digest))
+}
+
+/// The same by name. Agents may hold the same tool in different words: then all of them count.
+fn pinned(agents: &BTreeMap<Name, Arc<Plan>>, root: &Plan) -> PinnedParts {
+    let by_people = |plan: &&Arc<Plan>| plan.spec.as_ref().is_some_and(|spec| !spec.generated);
+    let plans: Vec<&Arc<Plan>> = agents.values().filter(by_people).collect();
+    let specs = plans.iter().filter_map(|plan| plan.spec.as_ref());
+    let agents = specs.map(|spec| (spec.name.clone(), spec.digest())).collect();
+    let mut tools: BTreeMap<Name, BTreeSet<Digest>> = BTreeMap::new();
+    let targets = plans.iter().flat_map(|plan| plan.entries()).chain(root.entries());
+    for (_, target) in targets.filter(|(_, target)| !matches!(target.kind, TargetKind::Agent)) {
+        tools.entry(target.part_name()).or_default().insert(target.digest);
+    }
+    let together = |digests: BTreeSet<Digest>| digests.into_iter().reduce(|all, digest| all.then(&digest));
+    let tools = tools.into_iter().filter_map(|(name, digests)| Some((name, together(digests)?))).collect();
+    PinnedParts { agents, tools, agent_loop: LOOP_VERSION.to_owned() }
 }

@@ -1,5 +1,6 @@
 //! The record of runs: the log of events, the store behind it, and what a resume reads from them.
 
+pub(crate) mod changes;
 pub(crate) mod log;
 pub(crate) mod message_log;
 pub(crate) mod replay;

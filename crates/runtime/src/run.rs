@@ -20,7 +20,7 @@ use futures::future::BoxFuture;
 use llm_do_core::{
     ApprovalMode, Approver, Attachment, CallInfo, CallOrigin, Context, Conversation, Effect, Engine, Event,
     EventBody, Failure, FailureKind, Halt, Input, Key, Limits, Message, ModelChoice, Name, Outcome, Output,
-    Payload, RunId, RunStart, Settlement, Step, StepKind, StepResult, nearest,
+    Payload, ProjectChanges, ProjectState, RunId, RunStart, Settlement, Step, StepKind, StepResult, nearest,
 };
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -35,6 +35,7 @@ use crate::call::dispatch;
 use crate::engine::Embedded;
 use crate::gate;
 use crate::gate::verdict::Verdict;
+use crate::record::changes::BUILD;
 use crate::record::log::{EventReader, RunLog};
 use crate::record::replay::Replay;
 use crate::record::store::{ClaimedRun, Durability, NoStore, RunWriter, Store, StoreError};
@@ -55,9 +56,6 @@ pub struct RunBuilder {
     attachments: Vec<Attachment>,
     options: Options,
 }
-
-/// The version that the record names as the one that wrote it.
-const BUILD: &str = env!("CARGO_PKG_VERSION");
 
 /// What a run may be started with.
 #[derive(Default)]
@@ -84,6 +82,8 @@ pub(crate) struct Options {
     pub(crate) new_limits: Option<Limits>,
     /// What a person said about calls of a recorded run.
     pub(crate) settled: Vec<(UnknownCall, Settlement)>,
+    /// What is different from the record that is continued.
+    pub(crate) changes: ProjectChanges,
 }
 
 impl Options {
@@ -318,9 +318,11 @@ pub(crate) fn start(
     let cancel = CancellationToken::new();
     let (writer, earlier) = claimed.map(|claimed| (claimed.writer, claimed.events)).unzip();
     let earlier = earlier.unwrap_or_default();
-    let mut replay =
-        (!earlier.is_empty()).then(|| Box::new(Replay::from_events(&earlier, shared.project.pin)));
+    let mut replay = (!earlier.is_empty()).then(|| Box::new(Replay::from_events(&earlier)));
     if let Some(replay) = &mut replay {
+        if options.changes.concern_project() {
+            replay.outdate_decisions();
+        }
         options
             .settled
             .iter()
@@ -368,6 +370,7 @@ fn settings(shared: &Shared, options: Options) -> RunSettings {
         reason: options.reason,
         new_limits: options.new_limits,
         settled: options.settled,
+        changes: options.changes,
     }
 }
 
@@ -441,6 +444,9 @@ async fn open_record(run: &RunState, claimed: Option<Arc<dyn RunWriter>>) -> Res
         Some(writer) => writer,
         None => store.begin(run.id).await?,
     };
+    if let Some((digest, bundle)) = &run.shared.bundle {
+        writer.keep_bundle(*digest, bundle);
+    }
     run.log.write_to(writer);
     Ok(())
 }
@@ -459,23 +465,37 @@ async fn begin(
         return run.log.commit(root, &key, EventBody::RunStarted(Box::new(start)), Durability::Process).await;
     };
     replay.grants().for_each(|grant| run.shared.broker.restore(grant.clone()));
-    let changed = replay.changed;
+    let changes = run.options.changes.clone();
     let limits = run.options.new_limits.clone();
-    let body = EventBody::RunResumed { changed, build: BUILD.to_owned(), limits };
+    let state = Box::new(run.shared.project_state());
+    let changed = changes.concern_project();
+    let body = EventBody::RunResumed { changed, changes, state, build: BUILD.to_owned(), limits };
     run.log.commit(root, &key, body, Durability::Process).await?;
     for (call, settlement) in &run.options.settled {
         let body = EventBody::OutcomeSettled { settlement: settlement.clone() };
         run.log.commit(&call.call, &call.step, body, Durability::Power).await?;
     }
-    if changed {
-        run.notice(root, "the project has changed since this run began".to_owned());
-    }
+    change_notices(&run.options.changes).into_iter().for_each(|text| run.notice(root, text));
     Ok(())
+}
+
+/// What a person should know about a project or a program that is not the one of the record.
+fn change_notices(changes: &ProjectChanges) -> Vec<String> {
+    let project = match changes.to_string() {
+        _ if !changes.concern_project() => None,
+        names if names.is_empty() => Some("the project has changed since this run was recorded".to_owned()),
+        names => Some(format!("the project has changed since this run was recorded: {names}")),
+    };
+    let build = changes.earlier_build.as_ref().map(|earlier| {
+        format!("this run was recorded by version {earlier} of this program, and is continued by {BUILD}")
+    });
+    project.into_iter().chain(build).collect()
 }
 
 /// What the record says about how a run was started.
 fn run_start(run: &RunState, entry: &Name, input: &Payload, ordinal: u32) -> RunStart {
-    let (settings, project) = (&run.options, &run.shared.project);
+    let settings = &run.options;
+    let ProjectState { parts, project, bundle, source, .. } = run.shared.project_state();
     let named = |choice: &ModelChoice| match choice {
         ModelChoice::Named(name) => Some(name.clone()),
         // A model that the program made is not data: the program that continues the run gives it again.
@@ -486,9 +506,10 @@ fn run_start(run: &RunState, entry: &Name, input: &Payload, ordinal: u32) -> Run
         limits: settings.limits.clone(),
         ordinal,
         build: BUILD.to_owned(),
-        // As a path that means the same in another process.
-        project: run.shared.root.as_ref().map(|root| root.canonicalize().unwrap_or_else(|_| root.clone())),
-        source: run.shared.source.clone(),
+        parts,
+        project,
+        bundle,
+        source,
         model: settings.model.as_ref().and_then(named),
         entry_model: settings.entry_model.as_ref().and_then(named),
         fallbacks: settings.fallbacks.iter().filter_map(named).collect(),
@@ -496,7 +517,7 @@ fn run_start(run: &RunState, entry: &Name, input: &Payload, ordinal: u32) -> Run
         answer_within_ms: settings.answer_within.map(whole_milliseconds),
         is_turn: settings.agent_state.is_some(),
         context: settings.own_context.clone(),
-        ..RunStart::new(entry, input.clone(), project.pin)
+        ..RunStart::new(entry, input.clone(), run.shared.project.pin)
     }
 }
 
@@ -629,6 +650,7 @@ async fn finish(
         messages,
         nobody_to_ask: run.had_nobody_to_ask(),
         can_resume,
+        changes: run.options.changes.clone(),
         duration: started.elapsed(),
         log: Some(run.log.clone()),
     };

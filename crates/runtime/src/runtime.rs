@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use llm_do_core::{
     AgentSpec, ApprovalMode, ApprovalRequest, CallableAgent, Event, EventBody, Grant, Input, Key, Limits,
-    ModelChoice, Name, Payload, RunId, Settlement, Status, UsageByModel,
+    ModelChoice, Name, Payload, ProjectChanges, RunId, Settlement, Status, UsageByModel,
 };
 use serde_json::Value;
 use thiserror::Error;
@@ -15,6 +15,7 @@ use thiserror::Error;
 pub use self::builder::RuntimeBuilder;
 use crate::project::Project;
 use crate::project::link_error::LinkErrors;
+use crate::record::changes::{changes_since, recorded_state};
 use crate::record::message_log::LoggedMessage;
 use crate::record::store::StoreError;
 use crate::record::unknown::{UnknownCall, unknown_calls};
@@ -86,7 +87,27 @@ impl Runtime {
         options.entry_model = resume.entry_model.or(options.entry_model);
         options.timeout = resume.timeout;
         options.settled = settled(run, &claimed.events, resume.settlements)?;
+        options.changes = self.changes(&claimed.events).await?;
+        if resume.on_changes == OnChanges::Refuse && options.changes.need_decision() {
+            return Err(ResumeError::Changed { run, changes: Box::new(options.changes) });
+        }
         Ok(start(self.shared.clone(), run, begun.entry, begun.input, options, Some(claimed)))
+    }
+
+    /// Returns what is different from the time when a recorded run was last started or continued, files included if both
+    /// sides know them.
+    async fn changes(&self, events: &[Arc<Event>]) -> Result<ProjectChanges, StoreError> {
+        let mut changes = changes_since(events, &self.shared.project_state(), &self.shared.project);
+        let earlier = recorded_state(events).and_then(|state| state.bundle);
+        if let (Some(earlier), Some((digest, bundle))) = (earlier, &self.shared.bundle)
+            && earlier != *digest
+        {
+            match self.shared.store.bundle(earlier).await? {
+                Some(earlier) => changes.files = bundle.changes_since(&earlier),
+                None => changes.unnamed = true,
+            }
+        }
+        Ok(changes)
     }
 
     /// Returns a context value that was provided to the runtime.
@@ -176,6 +197,22 @@ pub struct ResumeOptions {
     /// ([`unknown_calls`](crate::unknown_calls)). A run that reaches one about which nothing is said stops there with
     /// [`Status::Unknown`].
     pub settlements: Vec<(Key, Settlement)>,
+    /// What to do if the project is not as the record has it. What is different is in [`RunReport::changes`], in the event
+    /// `run_resumed`, and in a notice.
+    ///
+    /// [`RunReport::changes`]: crate::RunReport::changes
+    pub on_changes: OnChanges,
+}
+
+/// What to do with a run whose project is not as the record has it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OnChanges {
+    /// Go on with the project of today. Calls that have ended stay as they are; approvals are decided anew.
+    #[default]
+    GoOn,
+    /// Return [`ResumeError::Changed`] if a person should decide ([`ProjectChanges::need_decision`]).
+    Refuse,
 }
 
 /// Why a run cannot be continued.
@@ -199,6 +236,14 @@ pub enum ResumeError {
         run: RunId,
         /// The call.
         call: Key,
+    },
+    /// Its project is not as the record has it, and it was asked not to go on then ([`OnChanges::Refuse`]).
+    #[error("the project of run {run} has changed: {changes}")]
+    Changed {
+        /// The run.
+        run: RunId,
+        /// What is different.
+        changes: Box<ProjectChanges>,
     },
     /// Its record ends before anything was run.
     #[error("the record of run {run} does not say what was run")]

@@ -6,8 +6,8 @@ use base64::Engine;
 use jiff::Timestamp;
 use llm_do_core::{
     CallInfo, CallKind, CallOrigin, CallResult, Digest, Effect, Event, EventBody, Failure, FailureKind, Key,
-    Message, ModelResponse, ModelResult, Name, Output, Payload, RunId, RunStart, Settlement, Status,
-    StopReason, Usage, UsageByModel,
+    Message, ModelResponse, ModelResult, Name, Output, Payload, ProjectChanges, ProjectState, RunId,
+    RunStart, Settlement, Status, StopReason, Usage, UsageByModel,
 };
 use llm_do_testing::Chance;
 use serde_json::{Value, json};
@@ -146,7 +146,13 @@ pub(crate) fn random_event(chance: &mut Chance, run: RunId, seq: u64) -> Arc<Eve
             settlement: Settlement::Happened { output: Output::json(value(chance, 2)) },
         },
         9 => EventBody::OutcomeSettled { settlement: Settlement::Unknown },
-        7 => EventBody::RunResumed { changed: true, build: text(chance), limits: None },
+        7 => EventBody::RunResumed {
+            changed: true,
+            changes: ProjectChanges::default(),
+            state: Box::new(ProjectState { pin: Some(Digest::hash("pin")), ..ProjectState::default() }),
+            build: text(chance),
+            limits: None,
+        },
         _ => EventBody::RunFinished {
             status: [Status::Done, Status::Interrupted, Status::Unknown][chance.below(3)],
             output: Some(Output::json(value(chance, 3))),

@@ -180,6 +180,15 @@ impl CallTarget {
         (self.definition.toolset.as_ref(), self.own_name.as_ref().unwrap_or(called))
     }
 
+    /// The name by which the record knows a tool: `toolset.tool`, or its own name if it has no toolset.
+    pub(crate) fn part_name(&self) -> Name {
+        let own = self.own_name.as_ref().unwrap_or(&self.definition.name);
+        match &self.definition.toolset {
+            Some(toolset) => format!("{toolset}.{own}").as_str().into(),
+            None => own.clone(),
+        }
+    }
+
     /// Returns whether a pattern means it: by the name that the model uses, or by its toolset and own name.
     pub(crate) fn is_meant_by(&self, pattern: &Pattern, called: &Name) -> bool {
         let name = self.ruled_name(called);

@@ -1,12 +1,11 @@
 //! What a record says about the steps of a run that is entered again.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
 use llm_do_core::{
-    ApprovalRequest, CallResult, Decision, Digest, Effect, Event, EventBody, Failure, FailureKind, Grant,
-    Head, Key, Message, ModelResponse, ModelResult, Name, Outcome, Permit, Settlement, Step, StepKind, Usage,
+    ApprovalRequest, CallResult, Decision, Digest, Effect, Event, EventBody, Failure, FailureKind, Grant, Head, Key, Message, ModelResponse, ModelResult, Name, Outcome, Permit, Settlement, Step, StepKind, Usage,
 };
 
 /// An index over the recorded events of a run, by key.
@@ -21,13 +20,13 @@ pub(crate) struct Replay {
     decisions: HashMap<Key, Arc<Decision>>,
     /// What was asked last about each call, by the id of the request.
     asked: HashMap<Key, Arc<ApprovalRequest>>,
+    /// The decisions that are made anew, because the project changed after them.
+    outdated: HashSet<Key>,
     responses: HashMap<Key, (Name, Arc<ModelResponse>)>,
     requests: HashMap<Key, RecordedRequest>,
     samples: HashMap<Key, u64>,
     /// What requests used, by the call that made them.
     spent: BTreeMap<Key, Vec<(Name, Usage)>>,
-    /// Whether the project has changed since the run began.
-    pub(crate) changed: bool,
 }
 
 /// A recorded request: the history it continued, and the messages that were new.
@@ -54,14 +53,15 @@ pub(crate) enum Known {
 
 impl Replay {
     /// Indexes a record.
-    pub(crate) fn from_events(events: &[Arc<Event>], pin: Digest) -> Self {
-        let pinned = events.iter().find_map(|event| match &event.body {
-            EventBody::RunStarted(start) => Some(start.pin),
-            _ => None,
-        });
-        let mut replay = Self { changed: pinned != Some(pin), ..Self::default() };
+    pub(crate) fn from_events(events: &[Arc<Event>]) -> Self {
+        let mut replay = Self::default();
         events.iter().for_each(|event| replay.add(event));
         replay
+    }
+
+    /// Has all decisions so far made anew: what a changed project allows is not what the earlier one allowed.
+    pub(crate) fn outdate_decisions(&mut self) {
+        self.outdated.extend(self.decisions.keys().cloned());
     }
 
     fn add(&mut self, event: &Event) {
@@ -85,8 +85,10 @@ impl Replay {
             }
             EventBody::ApprovalDecided { id, decision } => {
                 self.asked.remove(id);
+                self.outdated.remove(&key);
                 self.decisions.insert(key, decision.clone());
             }
+            EventBody::RunResumed { changed: true, .. } => self.outdate_decisions(),
             // Another attempt of the same request has nothing new to tell.
             EventBody::ModelRequest { messages, kept, instructions, head, .. } => {
                 self.requests.entry(key).or_insert_with(|| RecordedRequest {
@@ -150,8 +152,7 @@ impl Replay {
         };
         match done {
             Some(_) if self.is_other_history(step) => Known::Mismatch,
-            // What a changed project allows is decided anew.
-            Some(Outcome::Decision(_)) if self.changed => Known::Nothing,
+            Some(Outcome::Decision(_)) if self.outdated.contains(key) => Known::Nothing,
             Some(outcome) => Known::Done(outcome),
             None if self.is_other_history(step) => Known::Mismatch,
             None => match (&step.kind, self.executing.get(key)) {

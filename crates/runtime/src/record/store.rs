@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use llm_do_core::{Answer, ApprovalRequest, Digest, Event, Key, RunId};
+use llm_do_core::{Answer, ApprovalRequest, Digest, Event, Key, ProjectBundle, RunId};
 use thiserror::Error;
 
 use crate::sync::{Mutex, oneshot};
@@ -41,6 +41,11 @@ pub trait Store: Send + Sync {
 
     /// Returns the answers to questions of a run that were given outside of it, oldest first.
     fn answers(&self, run: RunId) -> BoxFuture<'_, Result<Vec<GivenAnswer>, StoreError>>;
+
+    /// Reads the files of a project that a writer kept. Whoever keeps none has none.
+    fn bundle(&self, _digest: Digest) -> BoxFuture<'_, Result<Option<Arc<ProjectBundle>>, StoreError>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
 
     /// Returns whether anything is kept, so that a run can be resumed.
     fn is_recording(&self) -> bool {
@@ -92,6 +97,10 @@ pub trait RunWriter: Send + Sync {
     ///
     /// After an error, every later event is refused.
     fn enqueue(&self, event: &Arc<Event>, durability: Durability) -> Result<Ack, StoreError>;
+
+    /// Takes the files of the project, which the next event names by this digest. They are kept once, however many runs
+    /// name them. By default they are not kept: a run without them can be resumed too.
+    fn keep_bundle(&self, _digest: Digest, _bundle: &Arc<ProjectBundle>) {}
 }
 
 /// Resolves when an event, and all before it, are as safe as was asked for.
@@ -244,6 +253,7 @@ struct MemoryRecords {
     runs: HashMap<RunId, Vec<Arc<Event>>>,
     claimed: HashSet<RunId>,
     answers: HashMap<RunId, Vec<GivenAnswer>>,
+    bundles: HashMap<Digest, Arc<ProjectBundle>>,
 }
 
 impl MemoryStore {
@@ -300,6 +310,11 @@ impl Store for MemoryStore {
         let answers = self.records.lock().answers.get(&run).cloned().unwrap_or_default();
         Box::pin(std::future::ready(Ok(answers)))
     }
+
+    fn bundle(&self, digest: Digest) -> BoxFuture<'_, Result<Option<Arc<ProjectBundle>>, StoreError>> {
+        let bundle = self.records.lock().bundles.get(&digest).cloned();
+        Box::pin(std::future::ready(Ok(bundle)))
+    }
 }
 
 struct MemoryWriter {
@@ -311,6 +326,10 @@ impl RunWriter for MemoryWriter {
     fn enqueue(&self, event: &Arc<Event>, _durability: Durability) -> Result<Ack, StoreError> {
         self.records.lock().runs.entry(self.run).or_default().push(event.clone());
         Ok(Ack::done())
+    }
+
+    fn keep_bundle(&self, digest: Digest, bundle: &Arc<ProjectBundle>) {
+        self.records.lock().bundles.insert(digest, bundle.clone());
     }
 }
 

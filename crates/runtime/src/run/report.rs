@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use llm_do_core::{
-    ApprovalRequest, Event, EventBody, Failure, FailureKind, Key, Message, Output, RunId, Status, Trace,
+    ApprovalRequest, Event, EventBody, Failure, FailureKind, Key, Message, Output, ProjectChanges, RunId, Status, Trace,
     UsageByModel,
 };
 use serde::de::DeserializeOwned;
@@ -33,6 +33,8 @@ pub struct RunReport {
     /// Whether the run is recorded, has no result yet, and can be continued by itself
     /// ([`Runtime::resume`](crate::Runtime::resume)). A turn of a session is continued by the next one.
     pub can_resume: bool,
+    /// What was different from the record when the run was continued; empty for a new one.
+    pub changes: ProjectChanges,
     /// How long it took.
     pub duration: Duration,
     pub(super) log: Option<Arc<RunLog>>,
@@ -49,6 +51,7 @@ impl RunReport {
             messages: Vec::new(),
             nobody_to_ask: false,
             can_resume: false,
+            changes: ProjectChanges::default(),
             duration: Duration::ZERO,
             log: None,
         }

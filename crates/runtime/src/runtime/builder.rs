@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use llm_do_core::{
     ApprovalMode, Approver, Clock, Context, Event, Limits, LinkedPrograms, ModelChoice, Models, Name,
-    NeedSpec, NoModels, NoPrices, Prices, ProjectSource, Random, SystemClock, SystemRandom, Usage, nearest,
+    NeedSpec, NoModels, NoPrices, Prices, ProjectBundle, ProjectSource, Random, SystemClock, SystemRandom,
+    Usage, nearest,
 };
 use llm_do_secrets::{KnownSecrets, SecretFiles};
 use serde_json::Value;
@@ -47,6 +48,7 @@ pub struct RuntimeBuilder {
     random: Arc<dyn Random>,
     store: Arc<dyn Store>,
     source: Option<ProjectSource>,
+    bundle: Option<Box<dyn FnOnce() -> ProjectBundle + Send>>,
     approver: Option<Arc<dyn Approver>>,
     approver_limit: Option<Duration>,
     mode: ApprovalMode,
@@ -81,6 +83,7 @@ impl RuntimeBuilder {
             random: Arc::new(SystemRandom),
             store: Arc::new(NoStore),
             source: None,
+            bundle: None,
             approver: None,
             approver_limit: None,
             mode: ApprovalMode::default(),
@@ -175,6 +178,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Gives the files that define the project to the record, so that a resume can say which of them changed. They are asked
+    /// for once, if runs are recorded.
+    pub fn bundle(mut self, bundle: impl FnOnce() -> ProjectBundle + Send + 'static) -> Self {
+        self.bundle = Some(Box::new(bundle));
+        self
+    }
+
     /// Sets who answers approval requests. Without one, what must ask is denied.
     pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
         self.approver = Some(Arc::new(approver));
@@ -262,6 +272,10 @@ impl RuntimeBuilder {
         if !problems.is_empty() {
             return Err(LinkErrors(problems));
         }
+        let bundle = self.bundle.filter(|_| self.store.is_recording()).map(|bundle| {
+            let bundle = bundle();
+            (bundle.digest(), Arc::new(bundle))
+        });
         let known_secrets = KnownSecrets::default();
         known_secrets.add(self.models.secrets());
         let shared = Shared {
@@ -277,6 +291,7 @@ impl RuntimeBuilder {
             random: self.random,
             store: self.store,
             source: self.source,
+            bundle,
             approver: self.approver,
             approver_limit: self.approver_limit,
             mode: self.mode,

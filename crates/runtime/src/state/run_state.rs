@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use llm_do_core::{
     ApprovalMode, Approver, CallInfo, CallOrigin, Context, Cost, EventBody, Halt, Key, Limits, ModelChoice,
-    Money, Name, NoticeSink, RunId, Settlement, UndeliveredNotice, Usage,
+    Money, Name, NoticeSink, ProjectChanges, RunId, Settlement, UndeliveredNotice, Usage,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -86,6 +86,8 @@ pub(crate) struct RunSettings {
     pub(crate) new_limits: Option<Limits>,
     /// What a person said about calls of which nobody knew whether they happened.
     pub(crate) settled: Vec<(UnknownCall, Settlement)>,
+    /// What is different from the record that is continued.
+    pub(crate) changes: ProjectChanges,
 }
 
 impl RunState {

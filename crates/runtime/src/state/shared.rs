@@ -6,8 +6,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use llm_do_core::{
-    ApprovalMode, Approver, Clock, Context, Limits, Model, ModelChoice, ModelError, Models, Prices,
-    ProjectSource, Random, RunId, UsageByModel,
+    ApprovalMode, Approver, Clock, Context, Digest, Limits, Model, ModelChoice, ModelError, Models, Prices,
+    ProjectBundle, ProjectSource, ProjectState, Random, RunId, UsageByModel,
 };
 use llm_do_secrets::{KnownSecrets, SecretFiles};
 use tokio_util::task::TaskTracker;
@@ -45,6 +45,8 @@ pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
     /// What the project was loaded from.
     pub(crate) source: Option<ProjectSource>,
+    /// The files that define the project, and their digest.
+    pub(crate) bundle: Option<(Digest, Arc<ProjectBundle>)>,
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) approver_limit: Option<Duration>,
     pub(crate) mode: ApprovalMode,
@@ -71,6 +73,19 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// Returns the project as it is now, for the record.
+    pub(crate) fn project_state(&self) -> ProjectState {
+        // As a path that means the same in another process.
+        let root = self.root.as_ref().map(|root| root.canonicalize().unwrap_or_else(|_| root.clone()));
+        ProjectState {
+            pin: Some(self.project.pin),
+            parts: self.project.pinned.clone(),
+            project: root,
+            bundle: self.bundle.as_ref().map(|(digest, _)| *digest),
+            source: self.source.clone(),
+        }
+    }
+
     /// Finds a model in the catalog, and learns the keys that were opened for it.
     pub(crate) fn resolve_model(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
         let model = self.models.resolve(name);

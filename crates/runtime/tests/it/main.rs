@@ -13,6 +13,7 @@ mod budget_trees;
 mod budgets;
 mod cancelling;
 mod cancelling_calls;
+mod changes;
 mod descriptors;
 mod dispatch;
 mod events;
