@@ -8,5 +8,6 @@ pub use llm_do_record::{
     FindError, PruneFilter, Reader, Record, RecordedState, RunFilter, RunSummary, UsageBy, UsageRow,
 };
 pub use llm_do_runtime::{
-    Ack, AckSender, ClaimedRun, Durability, GivenAnswer, MemoryStore, OnChanges, ResumeError, ResumeOptions, RunWriter, Store, StoreError, UnknownCall, changed_parts, recorded_state, unknown_calls,
+    Ack, AckSender, ClaimedRun, Durability, GivenAnswer, MemoryStore, OnChanges, ResumeError, ResumeOptions,
+    RunWriter, Store, StoreError, UnknownCall, changed_parts, recorded_state, unknown_calls,
 };

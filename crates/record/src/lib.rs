@@ -14,6 +14,7 @@
 #[macro_use]
 mod fail_point;
 
+mod bundles;
 mod call_rows;
 mod claim;
 mod damage;
@@ -40,7 +41,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
-use llm_do_core::{Answer, Event, Key, RunId};
+use llm_do_core::{Answer, Digest, Event, Key, ProjectBundle, RunId};
 use llm_do_runtime::{ClaimedRun, GivenAnswer, RunWriter, Store, StoreError};
 use tokio::sync::oneshot;
 
@@ -200,6 +201,11 @@ impl Store for Record {
 
     fn answers(&self, run: RunId) -> BoxFuture<'_, Result<Vec<GivenAnswer>, StoreError>> {
         Box::pin(self.ask(move |writing| questions::answers(&writing.connection, run)))
+    }
+
+    fn bundle(&self, digest: Digest) -> BoxFuture<'_, Result<Option<Arc<ProjectBundle>>, StoreError>> {
+        let read = move |writing: &mut writer::Writing| bundles::read(&writing.connection, digest);
+        Box::pin(async move { Ok(self.ask(read).await?.map(Arc::new)) })
     }
 }
 

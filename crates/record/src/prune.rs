@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use llm_do_runtime::StoreError;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
+use crate::bundles;
 use crate::claim::Claim;
 use crate::error::from_sqlite;
 use crate::read::{Reader, RecordedState, RunFilter, RunSummary};
@@ -68,6 +69,8 @@ fn remove_rows(connection: &mut Connection, run: &RunSummary) -> rusqlite::Resul
     for table in ["events", "calls", "usage", "approvals", "refs"] {
         transaction.execute(&format!("DELETE FROM {table} WHERE stream = ?"), [stream])?;
     }
+    // In the same transaction: a run that begins now keeps the files of its project again.
+    bundles::remove_unused(&transaction)?;
     transaction.commit()?;
     Ok(1)
 }

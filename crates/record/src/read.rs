@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use llm_do_core::{Event, Money, RunId, Status};
+use llm_do_core::{Digest, Event, Money, ProjectBundle, RunId, Status};
 use llm_do_runtime::StoreError;
 use rusqlite::types::Value as SqlValue;
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 use uuid::Uuid;
 
+use crate::bundles;
 use crate::claim::{Claim, describe};
 use crate::damage;
 use crate::error::{from_io, from_sqlite};
@@ -277,6 +278,11 @@ impl Reader {
             damage::suspect(&self.path);
         }
         Ok(problem)
+    }
+
+    /// Reads the files of a project by the digest that an event names; none if they are not kept.
+    pub fn bundle(&self, digest: Digest) -> Result<Option<ProjectBundle>, StoreError> {
+        bundles::read(&self.connection, digest)
     }
 
     /// Returns who writes a run, such as "process 4711 on this machine since 14:02".

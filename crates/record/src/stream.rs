@@ -12,6 +12,7 @@ use llm_do_runtime::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
 
+use crate::bundles;
 use crate::call_rows::calls_of;
 use crate::claim::holder;
 use crate::error::{corrupt, from_sqlite};
@@ -223,11 +224,11 @@ struct EventRow {
 fn derive(connection: &Connection, row: &EventRow, event: &Event) -> rusqlite::Result<()> {
     match &event.body {
         EventBody::RunStarted(start) => run_started(connection, row, event, start),
-        EventBody::RunResumed { .. } => update(
-            connection,
-            "UPDATE streams SET status = NULL, ended = NULL, error = NULL WHERE id = ?",
-            &[&row.stream],
-        ),
+        EventBody::RunResumed { state, .. } => {
+            let sql = "UPDATE streams SET status = NULL, ended = NULL, error = NULL WHERE id = ?";
+            update(connection, sql, &[&row.stream])?;
+            bundles::refer(connection, row.stream, state.bundle)
+        }
         EventBody::CallStarted { kind, name, .. } => call_started(connection, row, *kind, name),
         EventBody::CallExecuting { .. } => {
             let sql = "UPDATE calls SET executing = ? WHERE stream = ? AND id = ?";
@@ -266,6 +267,7 @@ fn run_started(
     }
     let sql = "UPDATE streams SET project = (SELECT id FROM projects WHERE root = ?), pin = ?, build = ?, format = ?, entry = ?,
         agent = ?, title = ?, ordinal = ?, is_turn = ?, began = ? WHERE id = ?";
+    bundles::refer(connection, row.stream, start.bundle)?;
     update(
         connection,
         sql,

@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
-use llm_do_core::{Answer, Event, Key, RunId};
+use llm_do_core::{Answer, Digest, Event, EventBody, Key, ProjectBundle, RunId};
 use llm_do_runtime::{Ack, AckSender, Durability, RunWriter, StoreError};
 use parking_lot::Mutex;
 use rusqlite::Connection;
 use rusqlite::ffi::{SQLITE_IOERR_DIR_FSYNC, SQLITE_IOERR_FSYNC};
 
+use crate::bundles;
 use crate::claim::Claim;
 use crate::damage;
 use crate::error::{from_io, from_sqlite};
@@ -87,6 +89,8 @@ pub(crate) struct ClaimedStream {
     run: RunId,
     /// Why nothing more of it is written.
     broken: Mutex<Option<StoreError>>,
+    /// The files of its project, until they are written with the event that names them.
+    bundle: Mutex<Option<(Digest, Arc<ProjectBundle>)>>,
 }
 
 impl EventQueue {
@@ -125,7 +129,7 @@ impl EventQueue {
 
     /// Returns what writes the events of a run.
     pub(crate) fn run_writer(self: &Arc<Self>, run: RunId) -> Arc<dyn RunWriter> {
-        let stream = Arc::new(ClaimedStream { run, broken: Mutex::new(None) });
+        let stream = Arc::new(ClaimedStream { run, broken: Mutex::default(), bundle: Mutex::default() });
         Arc::new(StreamWriter { writer: self.clone(), stream })
     }
 }
@@ -167,6 +171,10 @@ impl RunWriter for StreamWriter {
             self.stream.broken.lock().insert(error).clone()
         })?;
         Ok(ack)
+    }
+
+    fn keep_bundle(&self, digest: Digest, bundle: &Arc<ProjectBundle>) {
+        *self.stream.bundle.lock() = Some((digest, bundle.clone()));
     }
 }
 
@@ -311,6 +319,11 @@ impl Writing {
                     continue;
                 }
                 touched.push(run.run);
+            }
+            if matches!(event.body, EventBody::RunStarted(_) | EventBody::RunResumed { .. })
+                && let Some((digest, bundle)) = run.bundle.lock().take()
+            {
+                bundles::keep(&self.connection, digest, &bundle)?;
             }
             if let Some((stream, _)) = self.streams.get_mut(&run.run) {
                 stream.write(&self.connection, event)?;

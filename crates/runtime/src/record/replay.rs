@@ -5,7 +5,8 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use llm_do_core::{
-    ApprovalRequest, CallResult, Decision, Digest, Effect, Event, EventBody, Failure, FailureKind, Grant, Head, Key, Message, ModelResponse, ModelResult, Name, Outcome, Permit, Settlement, Step, StepKind, Usage,
+    ApprovalRequest, CallResult, Decision, Effect, Event, EventBody, Failure, FailureKind, Grant, Head, Key,
+    Message, ModelResponse, ModelResult, Name, Outcome, Permit, Settlement, Step, StepKind, Usage,
 };
 
 /// An index over the recorded events of a run, by key.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use llm_do_core::{
-    ApprovalRequest, Event, EventBody, Failure, FailureKind, Key, Message, Output, ProjectChanges, RunId, Status, Trace,
-    UsageByModel,
+    ApprovalRequest, Event, EventBody, Failure, FailureKind, Key, Message, Output, ProjectChanges, RunId,
+    Status, Trace, UsageByModel,
 };
 use serde::de::DeserializeOwned;
 
