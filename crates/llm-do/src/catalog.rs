@@ -8,7 +8,7 @@ use llm_do_core::{AgentArgs, AgentSpec, Name, Tool, Toolset};
 use llm_do_models::{PROTOCOLS, StandardModels, provider_names, providers};
 use llm_do_project::{
     Catalog, Code, CodeProblem, CodeRunner, EmbeddingProgram, Host, Machine, ModelCatalog, ProgramInput,
-    ToolsetCatalog, WantedCode, WantedToolset,
+    RecordedFiles, ToolsetCatalog, WantedCode, WantedToolset,
 };
 use llm_do_python::{PythonSettings, python_code, python_interpreter, python_syntax_problems};
 use llm_do_runtime::EntrySpec;
@@ -37,6 +37,7 @@ pub struct StandardCatalog {
     is_embedded: bool,
     user: UserModels,
     allowed_secret_files: Vec<String>,
+    recorded_files: Option<RecordedFiles>,
 }
 
 impl StandardCatalog {
@@ -104,6 +105,14 @@ impl StandardCatalog {
     #[must_use]
     pub fn read_only(mut self, path: impl Into<PathBuf>) -> Self {
         self.env.read_only.push(path.into());
+        self
+    }
+
+    /// Reads manifest, agent files and prompts from a record, and not from the disk. What such a project may do without a
+    /// question is judged as that of a project on disk.
+    #[must_use]
+    pub fn recorded_files(mut self, files: RecordedFiles) -> Self {
+        self.recorded_files = Some(files);
         self
     }
 
@@ -267,6 +276,10 @@ impl Host for StandardCatalog {
 
     fn allowed_secret_files(&self) -> &[String] {
         &self.allowed_secret_files
+    }
+
+    fn recorded_files(&self) -> Option<&RecordedFiles> {
+        self.recorded_files.as_ref()
     }
 
     fn has_program(&self, program: &str) -> bool {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use llm_do_core::{AgentArgs, Name, Tool, Toolset};
-use llm_do_project::LoadedProject;
+use llm_do_project::{LoadedProject, RecordedFiles};
 use llm_do_python::PythonSettings;
 use llm_do_runtime::EntrySpec;
 
@@ -75,6 +75,11 @@ impl Loader {
     /// Keeps toolsets from writing to a directory of the program.
     pub fn read_only(self, path: impl Into<PathBuf>) -> Self {
         self.catalog(|catalog| catalog.read_only(path))
+    }
+
+    /// Reads manifest, agent files and prompts from a record, and not from the disk.
+    pub fn recorded_files(self, files: RecordedFiles) -> Self {
+        self.catalog(|catalog| catalog.recorded_files(files))
     }
 
     /// Sets what the project may do without a question; by default it is refused if it has any power.

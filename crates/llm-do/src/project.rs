@@ -8,8 +8,8 @@ pub use llm_do_project::{
     AgentDraft, AgentDraftError, AttachmentSection, Catalog, Code, CodeClass, CodeLocation, CodeModel,
     CodeProblem, CodeProvider, CodeRunner, Diagnostic, Diagnostics, EmbeddingProgram, Host, LimitsSection,
     LoadedProject, Machine, McpServer, ModelCatalog, NoToolsets, ProjectFiles, Provider, Reach, ReachModel,
-    ReachedAgent, ReachedCall, ReachedKind, ReachedProvider, SecretFilesError, Severity, ToolsetCatalog,
-    Workshop,
+    ReachedAgent, ReachedCall, ReachedKind, ReachedProvider, RecordedFiles, SecretFilesError, Severity,
+    ToolsetCatalog, Workshop,
 };
 pub use llm_do_runtime::{LinkError, LinkErrors, NameKind, Outline, OutlinedCallable};
 pub use llm_do_trust::{DeclaredPower, Power, PowerClass, Powers};

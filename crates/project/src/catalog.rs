@@ -9,6 +9,7 @@ use llm_do_trust::Power;
 use serde_json::Value;
 
 use crate::code::{Code, CodeProblem, WantedCode};
+use crate::file_reader::RecordedFiles;
 use crate::project_files::ProjectFiles;
 
 /// Knows what the files of a project may name besides each other.
@@ -152,6 +153,11 @@ pub trait Host: Send + Sync {
     /// project, also to one without its powers.
     fn allowed_secret_files(&self) -> &[String] {
         &[]
+    }
+
+    /// Returns the files of the project that are read from a record instead of the disk.
+    fn recorded_files(&self) -> Option<&RecordedFiles> {
+        None
     }
 
     /// Returns whether a program can be started. Only its presence is looked at.

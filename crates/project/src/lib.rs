@@ -4,11 +4,13 @@
 //! against the schemas that its types make, and links it against a [`Catalog`]. Nothing of the project is
 //! executed, and no model or tool is called.
 
+mod bundle;
 mod catalog;
 mod code;
 mod create;
 mod diagnostic;
 mod document;
+mod file_reader;
 mod format;
 mod globs;
 mod link;
@@ -26,6 +28,9 @@ use std::path::Path;
 
 use llm_do_trust::Powers;
 
+use file_reader::FileReader;
+
+pub use bundle::read_bundle;
 pub use catalog::{
     Catalog, CodeRunner, EmbeddingProgram, Host, Machine, ModelCatalog, NoToolsets, ProgramInput,
     ToolsetCatalog, WantedToolset,
@@ -36,6 +41,7 @@ pub use code::{
 };
 pub use create::{AgentDraft, AgentDraftError, Workshop};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
+pub use file_reader::RecordedFiles;
 pub use format::{
     AttachmentSection, HeaderProblem, LimitsSection, McpServer, Provider, header_problem, header_schema,
     manifest_schema,
@@ -55,7 +61,8 @@ pub fn load(path: impl AsRef<Path>, catalog: &dyn Catalog) -> Result<LoadedProje
 pub fn check_static(path: impl AsRef<Path>, changes: &[String], catalog: &dyn Catalog) -> Diagnostics {
     let mut out = Diagnostics::default();
     let changes = read::overrides::Overrides::read(changes, &mut out);
-    if let Some(files) = read::read_project(path.as_ref(), &changes, &mut out) {
+    let reader = FileReader::new(catalog.recorded_files());
+    if let Some(files) = read::read_project(path.as_ref(), reader, &changes, &mut out) {
         link::check(files, catalog, &mut out);
     }
     out
@@ -68,7 +75,7 @@ pub fn load_static(
     changes: &[String],
     catalog: &dyn Catalog,
 ) -> Result<LoadedProject, Diagnostics> {
-    read_and_link(path, changes, |files, out| link::link_static(files, catalog, out))
+    read_and_link(path, changes, catalog, |files, out| link::link_static(files, catalog, out))
 }
 
 /// Reads and links a project without anything that nobody agreed to: its code is not run, its own providers are not known,
@@ -78,7 +85,7 @@ pub fn load_restricted(
     changes: &[String],
     catalog: &dyn Catalog,
 ) -> Result<LoadedProject, Diagnostics> {
-    read_and_link(path, changes, |files, out| link::link_restricted(files, catalog, out))
+    read_and_link(path, changes, catalog, |files, out| link::link_restricted(files, catalog, out))
 }
 
 /// Reads and links a project with changes over its files: `KEY=VALUE` sets a key of the manifest,
@@ -99,17 +106,20 @@ pub fn load_agreed(
     agreed: Option<&Powers>,
     catalog: &dyn Catalog,
 ) -> Result<LoadedProject, Diagnostics> {
-    read_and_link(path, changes, |files, out| link::link(files, agreed, catalog, out))
+    read_and_link(path, changes, catalog, |files, out| link::link(files, agreed, catalog, out))
 }
 
 fn read_and_link(
     path: impl AsRef<Path>,
     changes: &[String],
+    catalog: &dyn Catalog,
     link: impl FnOnce(read::Files, &mut Diagnostics) -> Option<LoadedProject>,
 ) -> Result<LoadedProject, Diagnostics> {
     let mut out = Diagnostics::default();
     let changes = read::overrides::Overrides::read(changes, &mut out);
-    match read::read_project(path.as_ref(), &changes, &mut out).and_then(|files| link(files, &mut out)) {
+    let reader = FileReader::new(catalog.recorded_files());
+    let files = read::read_project(path.as_ref(), reader, &changes, &mut out);
+    match files.and_then(|files| link(files, &mut out)) {
         Some(project) if !out.has_errors() => Ok(project),
         _ => Err(out),
     }

@@ -27,6 +27,7 @@ use llm_do_runtime::Project;
 use llm_do_trust::Powers;
 use serde_json::Map;
 
+use crate::bundle::DefiningFiles;
 use crate::catalog::Catalog;
 use crate::code::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
@@ -213,7 +214,9 @@ fn linked(
     let entry = parts.entry?;
     let program = agents.iter().find(|agent| entry == agent.header.name.as_str());
     let program = program.and_then(|agent| agent.file.program.clone()).unwrap_or_default();
+    let defining = DefiningFiles::new(&files, agents);
     let mut loaded = loaded(project, entry, files, code, parts.settings, notices, catalog.shared());
+    loaded.defining = defining;
     let input = program.input.map(|input| Map::from_iter([("input".to_owned(), input.into())]));
     loaded.args = loaded.args.or(input);
     loaded.demo = program.demo;
@@ -251,6 +254,7 @@ fn loaded(
         manifest: None,
         generated: files.generated,
         files: files.own,
+        defining: DefiningFiles::default(),
         code,
         code_files: files.python,
         catalog,

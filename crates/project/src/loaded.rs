@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use llm_do_core::{Approval, ModelOverride, Name};
+use llm_do_core::{Approval, ModelOverride, Name, ProjectBundle};
 use llm_do_runtime::{OutlinedCallable, Project, RuntimeBuilder};
 use llm_do_trust::Powers;
 use serde_json::{Map, Value};
 
+use crate::bundle::DefiningFiles;
 use crate::catalog::Catalog;
 use crate::code::{Code, CodeProvider};
 use crate::diagnostic::Diagnostics;
@@ -49,6 +50,7 @@ pub struct LoadedProject {
     pub(crate) manifest: Option<Arc<ManifestFile>>,
     pub(crate) generated: PathBuf,
     pub(crate) files: ProjectFiles,
+    pub(crate) defining: DefiningFiles,
     pub(crate) code: Option<Arc<Code>>,
     pub(crate) code_files: Vec<PathBuf>,
     pub(crate) catalog: Arc<dyn Catalog>,
@@ -64,6 +66,12 @@ impl LoadedProject {
     /// Returns the files that decide what the project does: its manifest, agents and code.
     pub fn own_files(&self) -> &[PathBuf] {
         &self.files.paths
+    }
+
+    /// Returns the files that define the project, as they were read, for the record of its runs. Secret files are not among
+    /// them.
+    pub fn bundle(&self) -> ProjectBundle {
+        self.defining.bundle()
     }
 
     /// Returns the files of code that were run, as they are written.
@@ -94,6 +102,7 @@ impl LoadedProject {
     /// Applies what the manifest says about runs, and the project's root, to a runtime.
     pub fn configure(&self, builder: RuntimeBuilder) -> RuntimeBuilder {
         let settings = &self.settings;
+        let defining = self.defining.clone();
         let builder = builder
             .approval_mode(settings.mode)
             .limits(settings.limits.clone())
@@ -101,6 +110,7 @@ impl LoadedProject {
             .denials_end_runs(settings.denials_end_runs)
             .retry(settings.retry)
             .root(&self.root)
+            .bundle(move || defining.bundle())
             .secret_files(self.files.secret_files(&self.root).unwrap_or_default());
         let context = self.context.iter();
         context.fold(builder, |builder, (name, value)| builder.provide_named(name.as_str(), value.clone()))

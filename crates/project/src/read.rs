@@ -18,6 +18,7 @@ use llm_do_secrets::SecretFiles;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, shown_path};
 use crate::document::{self, Language, Node, NodeContent, TableField, entry_span};
+use crate::file_reader::FileReader;
 use crate::format::manifest::{Manifest, ManifestFile};
 use crate::format::schema;
 use crate::globs::is_glob;
@@ -34,9 +35,6 @@ pub(crate) const MANIFESTS: [&str; 4] = ["project.json", "project.yaml", "projec
 
 /// Where agents are kept that agents and code create, unless the manifest says otherwise.
 pub(crate) const GENERATED: &str = "agents/generated";
-
-/// No file of a project is larger than this.
-const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// No manifest is larger than this: it holds settings, and no instructions.
 const MAX_MANIFEST_BYTES: usize = 1024 * 1024;
@@ -69,17 +67,22 @@ pub(crate) struct Files {
 }
 
 /// Reads a project: a manifest, a directory, or a lone agent file.
-pub(crate) fn read_project(path: &Path, changes: &Overrides, out: &mut Diagnostics) -> Option<Files> {
+pub(crate) fn read_project(
+    path: &Path,
+    reader: FileReader<'_>,
+    changes: &Overrides,
+    out: &mut Diagnostics,
+) -> Option<Files> {
     match std::fs::metadata(path) {
-        Ok(metadata) if metadata.is_dir() => load_directory(path, changes, out),
-        Ok(_) if is_agent_file(path) => {
-            Some(without_manifest(directory_of(path), &[path.to_path_buf()], changes, out))
-        }
-        Ok(_) => load_manifest(path, changes, out),
-        Err(error) => {
+        Ok(metadata) if metadata.is_dir() => load_directory(path, reader, changes, out),
+        Err(error) if !reader.is_recorded(path) => {
             out.push(Diagnostic::error(path, format!("`{}` cannot be read: {error}", path.display())));
             None
         }
+        _ if is_agent_file(path) => {
+            Some(without_manifest(directory_of(path), &[path.to_path_buf()], reader, changes, out))
+        }
+        _ => load_manifest(path, reader, changes, out),
     }
 }
 
@@ -92,12 +95,18 @@ pub(crate) fn directory_of(path: &Path) -> PathBuf {
 }
 
 /// A project of agent files alone. What the command line sets for the manifest makes one.
-fn without_manifest(root: PathBuf, agents: &[PathBuf], changes: &Overrides, out: &mut Diagnostics) -> Files {
-    let agents = with_generated(agents, &root, Path::new(GENERATED), out);
+fn without_manifest(
+    root: PathBuf,
+    agents: &[PathBuf],
+    reader: FileReader<'_>,
+    changes: &Overrides,
+    out: &mut Diagnostics,
+) -> Files {
+    let agents = with_generated(agents, &root, Path::new(GENERATED), reader, out);
     let generated = PathBuf::from(GENERATED);
     let paths = agents.iter().cloned().chain([root.join(&generated)]).collect();
     let mut own = ProjectFiles { paths, ..ProjectFiles::default() };
-    let agents = read_agents(&agents, &root, &generated, changes, false, out);
+    let agents = read_agents(&agents, &root, &generated, reader, changes, false, out);
     own.paths.extend(linked_paths(&agents));
     let python = Vec::new();
     let code_changes = Overrides::default();
@@ -133,18 +142,23 @@ pub fn is_agent_file(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "agent" || extension == "worker")
 }
 
-fn load_directory(directory: &Path, changes: &Overrides, out: &mut Diagnostics) -> Option<Files> {
-    if let Some(manifest) = MANIFESTS.iter().map(|name| directory.join(name)).find(|path| path.exists()) {
-        notice_other_manifests(directory, &manifest, out);
-        return load_manifest(&manifest, changes, out);
+fn load_directory(
+    directory: &Path,
+    reader: FileReader<'_>,
+    changes: &Overrides,
+    out: &mut Diagnostics,
+) -> Option<Files> {
+    if let Some(manifest) = MANIFESTS.iter().map(|name| directory.join(name)).find(|path| reader.exists(path))
+    {
+        notice_other_manifests(directory, &manifest, reader, out);
+        return load_manifest(&manifest, reader, changes, out);
     }
-    let mut agents: Vec<PathBuf> =
-        std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    let mut agents = reader.files_in(directory);
     agents.retain(|path| is_agent_file(path));
     if agents.is_empty() {
         let root = worker_file::project_of(&directory.join("any.yaml"));
         let root = root.unwrap_or_else(|| directory.to_path_buf());
-        if let Some(files) = load_workers(&root, changes, out) {
+        if let Some(files) = load_workers(&root, reader, changes, out) {
             return Some(files);
         }
         let message = format!(
@@ -155,21 +169,23 @@ fn load_directory(directory: &Path, changes: &Overrides, out: &mut Diagnostics) 
         out.push(Diagnostic::error(directory, message).with_hint(hint));
         return None;
     }
-    let listing = FileListing::new(directory);
-    for path in agents.extract_if(.., |path| path.is_symlink()).collect::<Vec<_>>() {
+    let listing = FileListing::new(directory, reader);
+    for path in
+        agents.extract_if(.., |path| path.is_symlink() && !reader.is_recorded(path)).collect::<Vec<_>>()
+    {
         match listing.named(path.strip_prefix(directory).unwrap_or(&path)) {
             Ok(path) => agents.push(path),
             Err(message) => out.push(Diagnostic::error(shown_path(&path), message)),
         }
     }
     agents.sort();
-    Some(without_manifest(directory.to_path_buf(), &agents, changes, out))
+    Some(without_manifest(directory.to_path_buf(), &agents, reader, changes, out))
 }
 
 /// Names the manifests that are not read, because the directory has another one.
-fn notice_other_manifests(directory: &Path, used: &Path, out: &mut Diagnostics) {
+fn notice_other_manifests(directory: &Path, used: &Path, reader: FileReader<'_>, out: &mut Diagnostics) {
     let others =
-        MANIFESTS.iter().map(|name| directory.join(name)).filter(|path| path != used && path.exists());
+        MANIFESTS.iter().map(|name| directory.join(name)).filter(|path| path != used && reader.exists(path));
     let name = |path: &Path| format!("`{}`", shown_path(path).display());
     let others: Vec<String> = others.map(|path| name(&path)).collect();
     if others.is_empty() {
@@ -182,9 +198,14 @@ fn notice_other_manifests(directory: &Path, used: &Path, out: &mut Diagnostics) 
     );
 }
 
-fn load_manifest(path: &Path, changes: &Overrides, out: &mut Diagnostics) -> Option<Files> {
+fn load_manifest(
+    path: &Path,
+    reader: FileReader<'_>,
+    changes: &Overrides,
+    out: &mut Diagnostics,
+) -> Option<Files> {
     let root = directory_of(path);
-    let mut source = read_source(path, out)?;
+    let mut source = reader.source(path, out)?;
     if source.text.len() > MAX_MANIFEST_BYTES {
         let message = format!("the manifest has more than {MAX_MANIFEST_BYTES} bytes");
         out.push(Diagnostic::error_at(&source, &Span::START, message));
@@ -199,23 +220,23 @@ fn load_manifest(path: &Path, changes: &Overrides, out: &mut Diagnostics) -> Opt
         .map_err(|error| out.push(Diagnostic::error_at(&source, &error.span, error.message)))
         .ok()?;
     if program_file::is_program(&node) && program_file::language(path).is_some() {
-        return Some(lone_program(path, &source, &node, changes, out));
+        return Some(lone_program(path, &source, &node, reader, changes, out));
     }
     if worker_file::is_worker(path, &node) {
-        return Some(lone_worker(path, &node, changes, out));
+        return Some(lone_worker(path, &node, reader, changes, out));
     }
     changes.apply_to_manifest(&mut source, &mut node, out);
     deprecated_keys::rename_in_manifest(&source, &mut node, out);
     check_version(&source, &node, out)?;
     let manifest = schema::read(&source, &node, out);
     // Files are listed even where another part of the manifest is wrong, so that all problems show at once.
-    let mut listing = FileListing::new(&root);
+    let mut listing = FileListing::new(&root, reader);
     let listed = listed_files(&source, &node, &mut listing, "agent_files", out);
     let python = listed_files(&source, &node, &mut listing, "python_files", out);
     check_python(&source, &node, &python, out);
     let generated = generated_directory(&source, &node, manifest.as_ref(), out);
-    let listed = with_generated(&listed, &root, &generated, out);
-    let agents = read_agents(&listed, &root, &generated, changes, !python.is_empty(), out);
+    let listed = with_generated(&listed, &root, &generated, reader, out);
+    let agents = read_agents(&listed, &root, &generated, reader, changes, !python.is_empty(), out);
     let broken_manifest = manifest.is_none();
     if let Some(manifest) = &manifest {
         check_secret_files(&source, &node, manifest, out);
@@ -247,32 +268,44 @@ fn lone_program(
     path: &Path,
     source: &SourceFile,
     node: &Node,
+    reader: FileReader<'_>,
     changes: &Overrides,
     out: &mut Diagnostics,
 ) -> Files {
     let Some(scope) = program_file::project_scope(path, node) else {
-        return without_manifest(directory_of(path), &[path.to_path_buf()], changes, out);
+        return without_manifest(directory_of(path), &[path.to_path_buf()], reader, changes, out);
     };
     let shown = scope.root.display();
     let message = format!("this names files above its directory, so the project is all of `{shown}`");
     out.push(Diagnostic::notice_at(source, &scope.span, message));
-    let files = without_manifest(scope.root, &[scope.path], changes, out);
+    let files = without_manifest(scope.root, &[scope.path], reader, changes, out);
     Files { widened: Some((source.clone(), scope.span)), ..files }
 }
 
 /// A YAML worker that is a project of its own, with the workers of its registry that it may call.
-fn lone_worker(path: &Path, node: &Node, changes: &Overrides, out: &mut Diagnostics) -> Files {
+fn lone_worker(
+    path: &Path,
+    node: &Node,
+    reader: FileReader<'_>,
+    changes: &Overrides,
+    out: &mut Diagnostics,
+) -> Files {
     let root = worker_file::project_of(path).unwrap_or_else(|| directory_of(path));
     let paths = worker_file::with_callable(&root, path, node);
-    let mut files = without_manifest(root, &paths, changes, out);
-    let real = path.canonicalize().unwrap_or_default();
+    let mut files = without_manifest(root, &paths, reader, changes, out);
+    let real = reader.real_path(path).unwrap_or_default();
     files.agents.iter_mut().filter(|file| file.real != real).for_each(|file| file.is_linked = true);
     files
 }
 
 /// The YAML workers of a directory. A run starts with one that was created only if somebody names it.
-fn load_workers(root: &Path, changes: &Overrides, out: &mut Diagnostics) -> Option<Files> {
-    let listing = FileListing::new(root);
+fn load_workers(
+    root: &Path,
+    reader: FileReader<'_>,
+    changes: &Overrides,
+    out: &mut Diagnostics,
+) -> Option<Files> {
+    let listing = FileListing::new(root, reader);
     let mut paths = Vec::new();
     for path in worker_file::registered(root) {
         match listing.named(path.strip_prefix(root).unwrap_or(&path)) {
@@ -283,7 +316,7 @@ fn load_workers(root: &Path, changes: &Overrides, out: &mut Diagnostics) -> Opti
     if paths.is_empty() {
         return None;
     }
-    let mut files = without_manifest(root.to_path_buf(), &paths, changes, out);
+    let mut files = without_manifest(root.to_path_buf(), &paths, reader, changes, out);
     let created = files.agents.iter_mut().filter(|file| worker_file::is_created(&file.source.path));
     created.for_each(|file| file.is_linked = true);
     Some(files)
@@ -370,7 +403,13 @@ fn generated_directory(
 }
 
 /// The listed files, and those of agents that were created, each once.
-fn with_generated(listed: &[PathBuf], root: &Path, generated: &Path, out: &mut Diagnostics) -> Vec<PathBuf> {
+fn with_generated(
+    listed: &[PathBuf],
+    root: &Path,
+    generated: &Path,
+    reader: FileReader<'_>,
+    out: &mut Diagnostics,
+) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(root.join(generated)).into_iter().flatten().flatten();
     let mut names: Vec<PathBuf> = entries.map(|entry| generated.join(entry.file_name())).collect();
     names.retain(|path| is_agent_file(path));
@@ -378,7 +417,7 @@ fn with_generated(listed: &[PathBuf], root: &Path, generated: &Path, out: &mut D
     if names.is_empty() {
         return listed.to_vec();
     }
-    let listing = FileListing::new(root);
+    let listing = FileListing::new(root, reader);
     let known: HashSet<PathBuf> = listed.iter().filter_map(|path| path.canonicalize().ok()).collect();
     let mut files = listed.to_vec();
     for name in names {
@@ -459,12 +498,14 @@ fn read_agents(
     paths: &[PathBuf],
     root: &Path,
     generated: &Path,
+    reader: FileReader<'_>,
     changes: &Overrides,
     has_code: bool,
     out: &mut Diagnostics,
 ) -> Vec<AgentFile> {
     let mut reading = AgentReader {
         root,
+        reader,
         generated: root.join(generated).canonicalize().ok(),
         bytes: 0,
         values: 0,
@@ -486,12 +527,13 @@ fn read_agents(
 fn linked_paths(agents: &[AgentFile]) -> impl Iterator<Item = PathBuf> {
     let linked = agents.iter().filter(|file| file.is_linked).map(|file| file.source.path.clone());
     let parts = agents.iter().filter_map(|file| file.program.as_ref());
-    linked.chain(parts.flat_map(|program| program.files.clone()))
+    linked.chain(parts.flat_map(|program| &program.files).map(|(path, _)| path.clone()))
 }
 
 /// Reads agent files until they are too many or too large together.
 struct AgentReader<'a> {
     root: &'a Path,
+    reader: FileReader<'a>,
     /// The real path of the directory of created agents.
     generated: Option<PathBuf>,
     bytes: usize,
@@ -504,7 +546,7 @@ impl AgentReader<'_> {
         if self.is_over || out.is_full() {
             return None;
         }
-        let source = read_source(path, out)?;
+        let source = self.reader.source(path, out)?;
         self.bytes += source.text.len();
         let file = match program_file::language(path) {
             Some(language) => self.read_document(source, language, path, out),
@@ -521,7 +563,7 @@ impl AgentReader<'_> {
         let directory = path.parent().filter(|_| self.generated.is_some());
         let directory = directory.and_then(|directory| directory.canonicalize().ok());
         let generated = directory.is_some() && directory == self.generated;
-        let real = path.canonicalize().unwrap_or_default();
+        let real = self.reader.real_path(path).unwrap_or_default();
         file.map(|file| AgentFile { generated, real, ..file })
     }
 
@@ -539,12 +581,12 @@ impl AgentReader<'_> {
         if worker_file::is_worker(path, &node) {
             return Some(worker_file::read(source, node, path, out));
         }
-        program_file::read(source, &node, path, self.root, out)
+        program_file::read(source, &node, path, self.root, self.reader, out)
     }
 
     /// Reads the programs of agents, those of programs, and so on, each once.
     fn follow_links(&mut self, agents: &mut Vec<AgentFile>, out: &mut Diagnostics) {
-        let mut links = Links::new(self.root, agents.iter().map(|file| file.real.clone()));
+        let mut links = Links::new(self.root, self.reader, agents.iter().map(|file| file.real.clone()));
         let mut next = 0;
         while next < agents.len() {
             for path in links.follow(&mut agents[next], out) {
@@ -552,40 +594,6 @@ impl AgentReader<'_> {
                 agents.extend(linked.map(|file| AgentFile { is_linked: true, ..file }));
             }
             next += 1;
-        }
-    }
-}
-
-/// Reads a text file: regular, not too large, UTF-8; a byte order mark is passed over.
-pub(crate) fn read_source(path: &Path, out: &mut Diagnostics) -> Option<SourceFile> {
-    let shown = shown_path(path);
-    let refuse = |message: String| Diagnostic::error(&shown, message);
-    let metadata = match std::fs::metadata(path) {
-        Ok(metadata) if metadata.is_dir() => {
-            out.push(refuse(format!("`{}` is a directory, not a file", shown.display())));
-            return None;
-        }
-        Ok(metadata) => metadata,
-        Err(error) => {
-            out.push(refuse(format!("`{}` cannot be read: {error}", shown.display())));
-            return None;
-        }
-    };
-    if !metadata.is_file() || metadata.len() > MAX_BYTES {
-        out.push(refuse(format!("`{}` is not a regular file of at most {MAX_BYTES} bytes", shown.display())));
-        return None;
-    }
-    match std::fs::read(path).map(String::from_utf8) {
-        Ok(Ok(text)) => Some(SourceFile::new(shown, text.strip_prefix('\u{feff}').unwrap_or(&text))),
-        Ok(Err(_)) => {
-            out.push(
-                refuse(format!("`{}` is not UTF-8 text", shown.display())).with_hint("save it as UTF-8"),
-            );
-            None
-        }
-        Err(error) => {
-            out.push(refuse(format!("`{}` cannot be read: {error}", shown.display())));
-            None
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use llm_do::approval::ApprovalMode;
 use llm_do::event::Status;
-use llm_do::project::{LoadedProjectExt, Severity};
+use llm_do::project::{LoadedProjectExt, RecordedFiles, Severity};
+use llm_do::record::ChangeKind;
 use llm_do_testing::{TestDir, TestRun};
 use serde_json::json;
 
@@ -40,6 +41,29 @@ fn a_lone_agent_file_and_a_directory_are_projects_and_older_spellings_are_read_w
             project.runtime().build().unwrap().run(project.entry.clone(), "hello").blocking().unwrap();
         assert_eq!((&*report.text(), report.status), ("hello", Status::Done));
     }
+}
+
+#[test]
+fn recorded_files_take_the_place_of_those_on_disk() {
+    let agent = |name: &str, text: &str| format!("---\nname: {name}\nmodel: test:echo\n---\n{text}\n");
+    let manifest = "version: 1\nentry: {agent: main}\nagent_files: ['*.agent']\n";
+    let folder = TestDir::with_files(&[("project.yaml", manifest), ("main.agent", &agent("main", "Old."))]);
+    let bundle = llm_do::load(folder.path()).unwrap().bundle();
+    folder.write("main.agent", &agent("main", "New."));
+    folder.write("other.agent", &agent("other", "New."));
+    let changes = llm_do::load(folder.path()).unwrap().bundle().changes_since(&bundle);
+    let expected = [("main.agent", ChangeKind::Modified), ("other.agent", ChangeKind::Added)];
+    assert_eq!(changes, expected.map(|(path, kind)| (path.to_owned(), kind)).into());
+
+    let recorded = RecordedFiles::new(folder.path(), &bundle);
+    let project = llm_do::loader(folder.path()).recorded_files(recorded).load().unwrap();
+    let instructions: Vec<String> = project
+        .project
+        .outline()
+        .into_iter()
+        .filter_map(|outline| Some(outline.agent?.instructions.to_string()))
+        .collect();
+    assert_eq!((instructions, project.bundle()), (vec!["Old.".to_owned()], bundle));
 }
 
 #[test]

@@ -16,11 +16,12 @@ use crate::code::{
 };
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity, shown_path};
 use crate::document::span_of;
+use crate::file_reader::{FileReader, read_source};
 use crate::format::manifest::ManifestFile;
 use crate::project_files::ProjectFiles;
+use crate::read::Files;
 use crate::read::agent::Agent;
 use crate::read::listing::FileListing;
-use crate::read::{Files, read_source};
 use crate::source::Span;
 use crate::suggest::suggest;
 
@@ -282,7 +283,7 @@ pub(crate) fn class_of(
     };
     let folder = agent.file.source.path.parent().unwrap_or(Path::new(""));
     let below = folder.strip_prefix(shown_path(root)).unwrap_or(folder);
-    let listing = FileListing::new(root);
+    let listing = FileListing::new(root, FileReader::DISK);
     let file =
         match listing.named(below.join(&path)).or_else(|message| listing.named(&path).map_err(|_| message)) {
             Ok(file) => file,

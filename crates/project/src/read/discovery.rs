@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::diagnostic::Diagnostics;
+use crate::file_reader::FileReader;
 use crate::read::agent_file::AgentFile;
 pub use crate::read::is_agent_file;
 use crate::read::overrides::Overrides;
@@ -51,7 +52,8 @@ pub enum Membership {
 pub fn membership(manifest: &Path, file: &Path) -> Membership {
     // What is wrong with the project is reported when it is loaded for good.
     let mut ignored = Diagnostics::default();
-    let Some(files) = read::read_project(manifest, &Overrides::default(), &mut ignored) else {
+    let Some(files) = read::read_project(manifest, FileReader::DISK, &Overrides::default(), &mut ignored)
+    else {
         return Membership::Unreadable;
     };
     let Ok(real) = file.canonicalize() else { return Membership::NotListed };

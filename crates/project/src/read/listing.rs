@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
 
+use crate::file_reader::{FileReader, is_code};
 use crate::globs::{MAX_GLOB_LEN, is_glob};
 
 /// How deep folders are searched for what a glob matches.
@@ -22,14 +23,15 @@ const MAX_GLOBS: usize = 64;
 /// The files of a project's folder, walked over once, and only where there is a glob.
 pub(crate) struct FileListing<'a> {
     root: &'a Path,
+    reader: FileReader<'a>,
     /// The files below the root, or none where there are too many to look at.
     files: Option<Option<Vec<PathBuf>>>,
     globs: HashSet<String>,
 }
 
 impl<'a> FileListing<'a> {
-    pub(crate) fn new(root: &'a Path) -> Self {
-        Self { root, files: None, globs: HashSet::new() }
+    pub(crate) fn new(root: &'a Path, reader: FileReader<'a>) -> Self {
+        Self { root, reader, files: None, globs: HashSet::new() }
     }
 
     /// Returns the files that an entry of a list means, or what is wrong with it.
@@ -65,6 +67,9 @@ impl<'a> FileListing<'a> {
     /// Returns the file of a name, links resolved, unless it lies outside.
     pub(crate) fn named(&self, name: impl AsRef<Path>) -> Result<PathBuf, String> {
         let path = self.root.join(&name);
+        if self.reader.is_recorded(&path) {
+            return Ok(path);
+        }
         let name = name.as_ref().display().to_string();
         let name = name.as_str();
         let escapes = Path::new(name).components().any(|part| part == Component::ParentDir)
@@ -96,13 +101,23 @@ impl<'a> FileListing<'a> {
             .build()
             .map_err(|error| format!("`{pattern}` is not a glob: {}", error.kind()))?
             .compile_matcher();
-        let root = self.root;
-        let files = self.files.get_or_insert_with(|| walk(root)).as_ref();
+        let (root, reader) = (self.root, self.reader);
+        let files = self.files.get_or_insert_with(|| all_files(root, reader)).as_ref();
         let files = files.ok_or_else(|| {
             format!("`{pattern}` cannot be matched: the project has more than {MAX_ENTRIES} files")
         })?;
         Ok(files.iter().filter(|path| glob.is_match(path)).map(|path| root.join(path)).collect())
     }
+}
+
+/// The files below a folder: those on disk, or those of a record and the code on disk.
+fn all_files(root: &Path, reader: FileReader<'_>) -> Option<Vec<PathBuf>> {
+    let on_disk = walk(root);
+    let Some(recorded) = reader.recorded_below(root) else { return on_disk };
+    let code = on_disk?.into_iter().filter(|path| is_code(path));
+    let mut files: Vec<PathBuf> = recorded.into_iter().chain(code).collect();
+    files.sort();
+    Some(files)
 }
 
 /// All regular files below a folder, relative to it and in order; none where there are too many.

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{Language, Node, NodeContent, TableField};
+use crate::file_reader::FileReader;
 use crate::read::agent_file::AgentFile;
 use crate::source::{SourceFile, Span};
 use crate::suggest::suggest;
@@ -46,8 +47,8 @@ pub(crate) struct ProgramParts {
     pub(crate) input: Option<String>,
     /// What a conversation begins with.
     pub(crate) demo: Vec<String>,
-    /// Files that are part of the program: that of its instructions.
-    pub(crate) files: Vec<PathBuf>,
+    /// Files that are part of the program, with their texts: that of its instructions.
+    pub(crate) files: Vec<(PathBuf, Arc<str>)>,
 }
 
 /// Returns the language of a file that can be a program.
@@ -72,13 +73,14 @@ pub(crate) fn read(
     node: &Node,
     path: &Path,
     root: &Path,
+    reader: FileReader<'_>,
     out: &mut Diagnostics,
 ) -> Option<AgentFile> {
     if !matches!(node.content, NodeContent::Table(_)) {
         out.push(Diagnostic::error_at(&source, &node.span, "a program file must be a table"));
         return None;
     }
-    let mut reading = ProgramReader::new(&source, path, root, out);
+    let mut reading = ProgramReader::new(&source, path, root, reader, out);
     let instructions = reading.program(node);
     let ProgramReader { header, program, .. } = reading;
     let header = Node { span: Span::START, content: NodeContent::Table(header) };
@@ -91,6 +93,7 @@ pub(crate) fn read(
 struct ProgramReader<'a> {
     source: &'a SourceFile,
     root: &'a Path,
+    reader: FileReader<'a>,
     out: &'a mut Diagnostics,
     header: Vec<TableField>,
     settings: Vec<TableField>,
@@ -99,11 +102,17 @@ struct ProgramReader<'a> {
 }
 
 impl<'a> ProgramReader<'a> {
-    fn new(source: &'a SourceFile, path: &'a Path, root: &'a Path, out: &'a mut Diagnostics) -> Self {
+    fn new(
+        source: &'a SourceFile,
+        path: &'a Path,
+        root: &'a Path,
+        reader: FileReader<'a>,
+        out: &'a mut Diagnostics,
+    ) -> Self {
         let name = field("name", &Span::START, text(&Span::START, &agent_name(path)));
         let header = vec![name];
         let program = ProgramParts::default();
-        Self { source, root, out, header, settings: Vec::new(), tools: Vec::new(), program }
+        Self { source, root, reader, out, header, settings: Vec::new(), tools: Vec::new(), program }
     }
 
     /// Reads all sections and returns the instructions.

@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, shown_path};
 use crate::document::{Node, NodeContent, TableField, entry_span};
+use crate::file_reader::FileReader;
 use crate::read::agent_file::AgentFile;
 use crate::read::listing::FileListing;
 
@@ -17,6 +18,7 @@ const MAX_LINKS: usize = 10_000;
 /// Files of a project by their real paths, and those that are still to be read.
 pub(crate) struct Links<'a> {
     listing: FileListing<'a>,
+    reader: FileReader<'a>,
     root: &'a Path,
     known: HashSet<PathBuf>,
     count: usize,
@@ -24,8 +26,8 @@ pub(crate) struct Links<'a> {
 
 impl<'a> Links<'a> {
     /// The links of a project whose other files are known.
-    pub(crate) fn new(root: &'a Path, known: impl Iterator<Item = PathBuf>) -> Self {
-        Self { listing: FileListing::new(root), root, known: known.collect(), count: 0 }
+    pub(crate) fn new(root: &'a Path, reader: FileReader<'a>, known: impl Iterator<Item = PathBuf>) -> Self {
+        Self { listing: FileListing::new(root, reader), reader, root, known: known.collect(), count: 0 }
     }
 
     /// Notes which files an agent names, and returns those of them that nobody has read yet.
@@ -78,7 +80,7 @@ impl<'a> Links<'a> {
             let hint = "name an agent file (`.agent`) or a program file (`.toml`, `.yaml`)";
             return Err((format!("`{name}` is neither an agent file nor a program file"), Some(hint.into())));
         }
-        let real = path.canonicalize().map_err(|error| (format!("`{name}`: {error}"), None))?;
+        let real = self.reader.real_path(&path).map_err(|error| (format!("`{name}`: {error}"), None))?;
         Ok((path, real))
     }
 }

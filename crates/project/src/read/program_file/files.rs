@@ -9,9 +9,9 @@ use super::ProgramReader;
 use super::parts::{field, list, table, text};
 use crate::diagnostic::Diagnostic;
 use crate::document::{Node, NodeContent, TableField};
+use crate::read::directory_of;
 use crate::read::listing::FileListing;
 use crate::read::program_links::below;
-use crate::read::{directory_of, read_source};
 use crate::source::Span;
 
 /// What lies in the top folder of somebody's work.
@@ -103,14 +103,14 @@ impl ProgramReader<'_> {
     fn find(&self, name: &str) -> Result<PathBuf, String> {
         let below = below(self.root, &self.source.path, name);
         let below = below.ok_or_else(|| format!("`{name}` lies outside the project"))?;
-        FileListing::new(self.root).named(below)
+        FileListing::new(self.root, self.reader).named(below)
     }
 
     /// Reads the instructions from a file inside the project.
     pub(super) fn prompt_file(&mut self, found: &TableField, name: &str) -> Option<Arc<str>> {
         match self.find(name) {
             Ok(path) => {
-                let text = read_source(&path, self.out)?.text;
+                let text = self.reader.source(&path, self.out)?.text;
                 if let Some(kind) =
                     path.canonicalize().ok().and_then(|real| secret_kind(&real, text.as_bytes()))
                 {
@@ -118,8 +118,9 @@ impl ProgramReader<'_> {
                     self.refuse(&found.value, message);
                     return None;
                 }
-                self.program.files.push(path);
-                Some(text.trim().into())
+                let instructions = text.trim().into();
+                self.program.files.push((path, text));
+                Some(instructions)
             }
             Err(message) => {
                 self.refuse(&found.value, format!("`system_prompt_file`: {message}"));
