@@ -1,7 +1,7 @@
 //! Loads the project at a location, as far as it is trusted: with its code, without it, or restricted.
 
 use llm_do::call::NoticeSink;
-use llm_do::project::{Diagnostics, LoadedProject, StandardCatalog};
+use llm_do::project::{Diagnostics, LoadedProject, Powers, StandardCatalog};
 use llm_do::tools::PythonSettings;
 
 use crate::command_error::CommandError;
@@ -20,7 +20,11 @@ use crate::trust::{self, TrustDecision};
 /// It is first loaded without running anything. Its code runs and its `.env` is read only if its powers are trusted.
 pub(crate) fn load(location: &ProjectLocation, trust: Option<&str>) -> Result<LoadedProject, CommandError> {
     let seen = load_static(location)?;
-    if trust::decide(&seen, trust)? == TrustDecision::Restricted {
+    let decision = match &location.recorded {
+        None => trust::decide(&seen, trust)?,
+        Some(_) => trust::decide_recorded(&seen, &powers_of_today(location), trust)?,
+    };
+    if decision == TrustDecision::Restricted {
         return load_restricted(location);
     }
     // Without code the project is complete already.
@@ -34,6 +38,12 @@ pub(crate) fn load(location: &ProjectLocation, trust: Option<&str>) -> Result<Lo
     trust::remember_code(&project);
     show_notices(&project);
     Ok(project)
+}
+
+/// Returns the powers of the files on disk; none if they cannot be used.
+fn powers_of_today(location: &ProjectLocation) -> Powers {
+    let today = ProjectLocation { recorded: None, ..location.clone() };
+    load_static(&today).map(|project| project.powers).unwrap_or_default()
 }
 
 /// Loads the project at a location without its powers.
@@ -140,6 +150,9 @@ fn catalog(location: &ProjectLocation, env_file: EnvFile) -> Result<StandardCata
     let private = own.into_iter().chain([environment::state_directory(), record]).flatten();
     catalog = private.fold(catalog, StandardCatalog::private);
     catalog = catalog.user_models(user.models()).allow_secret_files(&user.settings.secret_files.allow);
+    if let Some(files) = &location.recorded {
+        catalog = catalog.recorded_files(files.clone());
+    }
     hide_environment();
     let python = PythonSettings {
         environment: match env_file {

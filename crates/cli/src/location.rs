@@ -7,6 +7,7 @@ mod search;
 
 use std::path::{Path, PathBuf};
 
+use llm_do::project::RecordedFiles;
 use llm_do::record::ProjectSource;
 use llm_do_project::discovery;
 use llm_do_project::discovery::Membership;
@@ -26,12 +27,14 @@ pub(crate) struct ProjectLocation {
     pub(crate) path: PathBuf,
     /// Changes, `KEY=VALUE` each.
     pub(crate) set: Vec<String>,
+    /// The files that are read from a record instead.
+    pub(crate) recorded: Option<RecordedFiles>,
 }
 
 impl ProjectLocation {
     /// A project at a path, as its files describe it.
     pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), set: Vec::new() }
+        Self { path: path.into(), set: Vec::new(), recorded: None }
     }
 
     /// What another process needs to find and load it again.
@@ -162,7 +165,7 @@ fn locate_agent_file(path: &Path) -> ProjectLocation {
         }
         Membership::Agent(Some(name)) => {
             let entry = serde_json::json!({"agent": name});
-            ProjectLocation { path: manifest, set: vec![format!("entry={entry}")] }
+            ProjectLocation { set: vec![format!("entry={entry}")], ..ProjectLocation::new(manifest) }
         }
         _ => ProjectLocation::new(manifest),
     }

@@ -6,6 +6,7 @@
 mod answer_text;
 mod approvals;
 mod arguments;
+mod changed_project;
 mod child;
 mod chosen_model;
 mod command_error;
@@ -46,6 +47,7 @@ mod silence;
 mod status_line;
 mod stdin;
 mod stream;
+mod terminal_question;
 mod text;
 mod trust;
 mod typed_input;

@@ -11,7 +11,9 @@ mod view;
 use std::path::{Path, PathBuf};
 
 use llm_do::project::LoadedProject;
-use llm_do_trust::{CodeDigests, ForeignFile, Lookup, Powers, TrustStore, code_digests, foreign_files};
+use llm_do_trust::{
+    CodeDigests, ForeignFile, Lookup, Power, Powers, TrustStore, code_digests, foreign_files,
+};
 use llm_do_trust::{DirectoryIdentity, TrustEntry, TrustSource};
 
 use crate::child::is_child;
@@ -48,6 +50,24 @@ pub(crate) enum TrustDecision {
 
 /// Decides whether a project may use its powers.
 pub(crate) fn decide(project: &LoadedProject, flag: Option<&str>) -> Result<TrustDecision, CommandError> {
+    decide_about(project, None, flag)
+}
+
+/// Decides the same about a project whose files come from a record. That the directory is trusted with whatever is in it
+/// covers what its files of today want, and not what only those of the record want.
+pub(crate) fn decide_recorded(
+    project: &LoadedProject,
+    today: &Powers,
+    flag: Option<&str>,
+) -> Result<TrustDecision, CommandError> {
+    decide_about(project, Some(today), flag)
+}
+
+fn decide_about(
+    project: &LoadedProject,
+    today: Option<&Powers>,
+    flag: Option<&str>,
+) -> Result<TrustDecision, CommandError> {
     let powers = &project.powers;
     let given = trust_override(flag)?;
     if powers.is_empty() {
@@ -70,13 +90,23 @@ pub(crate) fn decide(project: &LoadedProject, flag: Option<&str>) -> Result<Trus
         warn(&error.to_string());
         Lookup::Unknown
     });
+    let found = match today {
+        Some(today) => within_agreement(found, powers, today),
+        None => found,
+    };
     let foreign = foreign(project, accepted_owner(&found));
     if let Lookup::Trusted(entry) = &found
         && foreign.is_empty()
     {
         return content::decide(project, &identity, entry).map(|()| TrustDecision::Trusted);
     }
-    let asked = question::TrustQuestion { project, identity: &identity, found: &found, foreign: &foreign };
+    let asked = question::TrustQuestion {
+        project,
+        identity: &identity,
+        found: &found,
+        foreign: &foreign,
+        is_recorded: today.is_some(),
+    };
     match question::ask(&asked) {
         question::TrustReply::Remember => {
             let entry = TrustEntry::new(&identity, powers.to_vec(), TrustSource::Question);
@@ -92,6 +122,18 @@ pub(crate) fn decide(project: &LoadedProject, flag: Option<&str>) -> Result<Trus
             Err(CommandError::usage("the project is not trusted, so nothing of it was run"))
         }
         question::TrustReply::NobodyToAsk => Err(not_trusted(project, &found)),
+    }
+}
+
+/// Takes back a trust that was given to a whole directory, for powers that none of its files has today.
+fn within_agreement(found: Lookup, powers: &Powers, today: &Powers) -> Lookup {
+    match found {
+        Lookup::Trusted(entry) if entry.below => {
+            let agreed: Vec<Power> = entry.powers.iter().cloned().chain(today.to_vec()).collect();
+            let beyond = powers.beyond(&agreed);
+            if beyond.is_empty() { Lookup::Trusted(entry) } else { Lookup::Beyond(entry, beyond) }
+        }
+        found => found,
     }
 }
 

@@ -109,7 +109,8 @@ stricter one; limits that are given replace its own.
 
 Examples:
   llm-do resume last
-  llm-do resume 01a1e5f7 --max-cost 2";
+  llm-do resume 01a1e5f7 --max-cost 2
+  llm-do resume last --diff --changed recorded";
 
 pub(super) const APPROVALS_EXAMPLES: &str = "\
 A run with `--approve park` ends at such a question; a run that is still going on takes the answer at once.

@@ -10,6 +10,7 @@ use super::examples::{
     RUNS_EXAMPLES, SHOW_EXAMPLES, USAGE_EXAMPLES,
 };
 use super::{ListOutput, RunOptions, dollars};
+use crate::changed_project::ChangedChoice;
 use crate::unknown::UnknownAnswer;
 
 /// Where runs are recorded.
@@ -34,6 +35,15 @@ pub(crate) struct ResumeArguments {
     /// for all others. Can be repeated
     #[arg(long, value_name = "ANSWER")]
     pub(crate) unknown: Vec<UnknownAnswer>,
+    /// How to go on if the project is not what it was. Default: ask at the terminal; without one, nothing runs
+    #[arg(long, value_enum, value_name = "CHOICE")]
+    pub(crate) changed: Option<ChangedChoice>,
+    /// Show how the files of the project changed
+    #[arg(long)]
+    pub(crate) diff: bool,
+    /// Where the project is now, if it was moved
+    #[arg(long, value_name = "PATH")]
+    pub(crate) project: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) options: RunOptions,
 }

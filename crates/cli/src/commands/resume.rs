@@ -1,13 +1,16 @@
 //! `llm-do resume`: a recorded run from where it was.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use llm_do::approval::ApprovalMode;
 use llm_do::event::{Event, EventBody};
+use llm_do::record::{ProjectBundle, ProjectSource, ProjectState, changed_parts, recorded_state};
 use llm_do_core::RunStart;
 use llm_do_record::{Reader, RecordedState, RunSummary, short_id};
 
-use crate::arguments::ResumeArguments;
+use crate::arguments::{ProjectArguments, ResumeArguments};
+use crate::changed_project::{self, ChangedChoice, ChangedProject};
 use crate::command_error::CommandError;
 use crate::controller::{self, Task};
 use crate::exit::Exit;
@@ -16,7 +19,7 @@ use crate::location::ProjectLocation;
 use crate::plan::Plan;
 use crate::record;
 use crate::text::visible_line;
-use crate::{loading, output, unknown};
+use crate::{loading, location, output, unknown};
 
 /// Continues a recorded run, or all parked runs whose questions are answered.
 pub(crate) fn resume(arguments: &ResumeArguments) -> Result<Exit, CommandError> {
@@ -53,25 +56,60 @@ fn resume_one(arguments: &ResumeArguments, id: &str) -> Result<Exit, CommandErro
     let (reader, run) = record::find(&arguments.options.record, id)?;
     refuse_ended(&reader, &run)?;
     let events = reader.events(run.id, None).map_err(|error| CommandError::failed(error.to_string()))?;
-    drop(reader);
     let start = start_of(&events)?;
-    let source = start.source.clone().ok_or_else(not_ours)?;
+    let state = recorded_state(&events).ok_or_else(not_ours)?;
+    let bundle = state.bundle.map(|digest| reader.bundle(digest)).transpose();
+    let bundle = bundle.map_err(|error| CommandError::failed(error.to_string()))?.flatten();
+    drop(reader);
     let settlements = unknown::settlements(&events, &arguments.unknown)?;
     let kind = FrontEndKind::for_run(&arguments.options)?;
-    let location = ProjectLocation { path: source.path, set: source.set };
-    if !location.path.exists() {
-        return Err(CommandError::with_hint(
-            format!(
-                "the project of the run is gone: {} does not exist",
-                visible_line(&location.path.display().to_string())
-            ),
-            "put it back where it was, or begin a new run",
-        ));
+    let mut location = locate(&state, bundle.as_ref(), arguments.project.as_deref())?;
+    let changed = ChangedProject::find(run.id, &state, bundle, &location);
+    let choice = changed.choose(arguments.changed, arguments.diff)?;
+    if choice == Some(ChangedChoice::Recorded) {
+        location.recorded = Some(changed.recorded_files());
+        output::early_notice(RECORDED);
     }
     let project = loading::load(&location, arguments.options.trust.as_deref())?;
+    let parts = changed_parts(&events, &project.project);
+    // Whoever was asked about files was not told about tools of another build.
+    let is_decided = arguments.changed.is_some() || (choice.is_some() && parts.earlier_build.is_none());
+    if !is_decided {
+        changed_project::check_tools(run.id, &parts)?;
+    }
     let plan = Plan::new(project, &location, &arguments.options, kind)?;
     note_mode(start.mode, plan.mode);
     controller::execute(plan, Task::Resume { run: run.id, settlements })
+}
+
+/// What is said if the user chose the recorded files.
+const RECORDED: &str =
+    "the run goes on with its recorded files (manifest, agent files, prompts); code is that of today";
+
+/// Finds the project of a run: where it was, or where the user says that it is now.
+fn locate(
+    state: &ProjectState,
+    bundle: Option<&ProjectBundle>,
+    moved: Option<&Path>,
+) -> Result<ProjectLocation, CommandError> {
+    let ProjectSource { path, set, .. } = state.source.clone().ok_or_else(not_ours)?;
+    if let Some(moved) = moved {
+        let location = location::locate(&ProjectArguments { path: Some(moved.to_path_buf()), set })?;
+        let path = location.path.canonicalize().unwrap_or(location.path);
+        return Ok(ProjectLocation { path, ..location });
+    }
+    // A file that was removed can still be taken from the record.
+    let is_recorded = bundle.is_some() && state.project.as_ref().is_some_and(|root| root.is_dir());
+    if path.exists() || is_recorded {
+        return Ok(ProjectLocation { set, ..ProjectLocation::new(path) });
+    }
+    Err(CommandError::with_hint(
+        format!(
+            "the project of the run is gone: {} does not exist",
+            visible_line(&path.display().to_string())
+        ),
+        "put it back where it was, or say where it is now with `--project PATH`",
+    ))
 }
 
 /// Says how a run ended that has nothing left to do.

@@ -1,13 +1,14 @@
 //! The question whether a directory is trusted, at the terminal.
 
 use std::fs::File;
-use std::io::{IsTerminal, Read, Write, stderr, stdin, stdout};
+use std::io::Write;
 
 use llm_do::project::LoadedProject;
 use llm_do_trust::{DirectoryIdentity, ForeignFile, Lookup};
 use rustix::termios::{QueueSelector, Winsize, tcflush, tcgetwinsize};
 
 use super::{text, view};
+use crate::terminal_question::{self, open_terminal, read_line};
 use crate::text::visible_line;
 use crate::wrap::{columns_of_terminal, wrapped};
 
@@ -21,6 +22,8 @@ pub(super) struct TrustQuestion<'a> {
     pub(super) found: &'a Lookup,
     /// Files that others can change: then nothing is remembered.
     pub(super) foreign: &'a [ForeignFile],
+    /// Whether the files are those of a record: an agreement to them is not one to the directory.
+    pub(super) is_recorded: bool,
 }
 
 /// The reply of a person.
@@ -48,8 +51,8 @@ pub(super) fn ask(question: &TrustQuestion<'_>) -> TrustReply {
     let size = tcgetwinsize(&terminal).ok();
     let columns = columns_of_terminal(&terminal).max(MIN_COLUMNS);
     let shown = wrapped(&shown(question), columns);
-    let prompt = prompt(question.foreign.is_empty(), columns);
-    let may_remember = question.foreign.is_empty();
+    let may_remember = question.foreign.is_empty() && !question.is_recorded;
+    let prompt = prompt(may_remember, columns);
     let rows = shown.lines().count() + 1 + prompt.lines().count();
     let fits = |size: Winsize| usize::from(size.ws_col) >= MIN_COLUMNS && rows <= usize::from(size.ws_row);
     let mut is_seen = size.is_some_and(fits);
@@ -73,27 +76,12 @@ pub(super) fn ask(question: &TrustQuestion<'_>) -> TrustReply {
 
 /// Asks whether something that changed may run. The run itself remembers what it ran.
 pub(super) fn ask_once(shown: &str) -> TrustReply {
-    match answer(&format!("{shown}\n\nRun the changed code?  [y] yes  [N] no > ")).as_deref() {
+    match terminal_question::ask(&format!("{shown}\n\nRun the changed code?  [y] yes  [N] no > ")).as_deref()
+    {
         None => TrustReply::NobodyToAsk,
         Some("y" | "Y" | "yes") => TrustReply::Once,
         Some(_) => TrustReply::No,
     }
-}
-
-/// Shows a question at the terminal and reads one line; nothing if there is no terminal.
-fn answer(question: &str) -> Option<String> {
-    let mut terminal = open_terminal()?;
-    // What was typed before the question could be read is not an answer to it.
-    let _ = tcflush(&terminal, QueueSelector::IFlush);
-    terminal.write_all(question.as_bytes()).ok()?;
-    Some(read_line(&mut terminal).trim().to_owned())
-}
-
-fn open_terminal() -> Option<File> {
-    if !stderr().is_terminal() && !stdin().is_terminal() && !stdout().is_terminal() {
-        return None;
-    }
-    File::options().read(true).write(true).open("/dev/tty").ok()
 }
 
 /// Shows the choices and reads one; nothing if the terminal is gone.
@@ -132,17 +120,8 @@ fn prompt(may_remember: bool, columns: usize) -> String {
     prompt
 }
 
-fn read_line(terminal: &mut File) -> String {
-    let mut line = Vec::new();
-    let mut byte = [0];
-    while line.len() < 64 && matches!(terminal.read(&mut byte), Ok(1)) && byte[0] != b'\n' {
-        line.push(byte[0]);
-    }
-    String::from_utf8_lossy(&line).into_owned()
-}
-
 fn shown(question: &TrustQuestion<'_>) -> String {
-    let TrustQuestion { project, identity, found, foreign } = question;
+    let TrustQuestion { project, identity, found, foreign, .. } = question;
     let path = identity.path.to_string_lossy();
     let path = visible_line(&path);
     let mut lines: Vec<String> = foreign.iter().map(|file| format!("warning: {file}")).collect();

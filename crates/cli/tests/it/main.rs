@@ -54,6 +54,7 @@ mod record_oracle;
 mod record_races;
 mod records;
 mod reference;
+mod resuming;
 mod schema;
 mod secret_files;
 mod showing;

@@ -8,7 +8,7 @@ use expectrl::{Expect, Session, session::OsSession};
 use crate::support::Sandbox;
 
 /// Starts a shell line at a terminal of its own.
-fn at_terminal(sandbox: &Sandbox, line: &str) -> OsSession {
+pub fn at_terminal(sandbox: &Sandbox, line: &str) -> OsSession {
     let mut command = Command::new("sh");
     command.args(["-c", line]).current_dir(sandbox.root()).env("LLM_DO", env!("CARGO_BIN_EXE_llm-do"));
     command.env("TERM", "xterm").env_remove("NO_COLOR").env_remove("LLM_DO_MODEL");
@@ -19,7 +19,7 @@ fn at_terminal(sandbox: &Sandbox, line: &str) -> OsSession {
     session
 }
 
-fn ended(mut session: OsSession) -> String {
+pub fn ended(mut session: OsSession) -> String {
     let found = session.expect(expectrl::Eof).unwrap();
     let rest = String::from_utf8_lossy(found.as_bytes()).into_owned();
     rest.replace("\r\n", "\n")
