@@ -9,13 +9,13 @@ use llm_do::event::RunId;
 use llm_do::project::RecordedFiles;
 use llm_do::record::{BundledFile, ChangeKind, ProjectBundle, ProjectChanges, ProjectState};
 use llm_do_project::read_bundle;
+use llm_do_record::short_id;
 use similar::TextDiff;
 
 use crate::command_error::CommandError;
 use crate::environment::machine_name;
 use crate::location::ProjectLocation;
 use crate::output;
-use crate::record::short_id;
 use crate::terminal_question;
 use crate::text::{printable, visible_line};
 

@@ -29,7 +29,7 @@ pub(crate) struct ResumeArguments {
     #[arg(required_unless_present = "all_answered")]
     pub(crate) run: Option<String>,
     /// Continue every parked run whose questions all have answers, one after the other
-    #[arg(long, conflicts_with_all = ["run", "unknown"])]
+    #[arg(long, conflicts_with_all = ["run", "unknown", "project"])]
     pub(crate) all_answered: bool,
     /// Say what became of a call that may have happened: `CALL=done`, `CALL=done:JSON`, `CALL=again`, `CALL=tell`, or `tell`
     /// for all others. Can be repeated
