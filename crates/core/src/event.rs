@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use crate::{
     ApprovalMode, ApprovalRequest, CallInfo, CallOrigin, Decision, Digest, Effect, Failure, Head, Key,
-    Limits, Message, ModelError, ModelResponse, Name, Output, Payload, PinnedParts, ProjectChanges,
-    ProjectSource, ProjectState, Sample, Usage, UsageByModel,
+    Limits, Message, ModelError, ModelResponse, Money, Name, Output, Payload, PinnedParts, ProjectChanges,
+    ProjectSource, ProjectState, Quantity, Sample, Usage, UsageByModel,
 };
 
 /// The id of a run.
@@ -108,6 +108,12 @@ pub enum EventBody {
         /// The output tokens that the budget allows.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         max_output: Option<u64>,
+        /// What the budget keeps for it until it is answered, if tokens or cost are limited.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reserved: Option<Reserved>,
+        /// How many requests of the same step came before it.
+        #[serde(default, skip_serializing_if = "is_first")]
+        attempt: u32,
     },
     /// The model said more; not recorded.
     TextDelta(Delta),
@@ -167,6 +173,15 @@ pub enum EventBody {
         #[serde(flatten)]
         settlement: Settlement,
     },
+    /// A person raised a limit.
+    BudgetExtended {
+        /// The call whose limit it is; empty if it is one of the run.
+        limit_of: Key,
+        /// What is limited.
+        what: Quantity,
+        /// How much more there is.
+        by: u64,
+    },
     /// Something that a person should know.
     Notice {
         /// The words.
@@ -192,6 +207,20 @@ pub enum EventBody {
 /// Reads a value that is there: `null` is an answer, too.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Output>, D::Error> {
     Output::deserialize(deserializer).map(Some)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde wants")]
+fn is_first(attempt: &u32) -> bool {
+    *attempt == 0
+}
+
+/// What a budget keeps for a request whose answer is not known yet. If none is ever recorded, all of it counts as used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reserved {
+    /// Tokens, in and out.
+    pub tokens: u64,
+    /// What they cost at most; nothing if the price is unknown.
+    pub cost: Money,
 }
 
 /// What became of a call that must happen at most once, began, and has no recorded end.

@@ -62,7 +62,7 @@ pub use engine::{
     CallOrigin, DecidedBy, Decision, Engine, Halt, Outcome, Permit, Step, StepKind, StepResult,
 };
 pub use event::{
-    CallKind, CallResult, Delta, Event, EventBody, ModelResult, RunId, RunStart, Settlement, Status,
+    CallKind, CallResult, Delta, Event, EventBody, ModelResult, Reserved, RunId, RunStart, Settlement, Status,
 };
 pub use failure::{Failure, FailureKind, HintAudience, ToolError};
 pub use grant::{Grant, GrantSubject};

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Conversation, EffortLevels, MediaTokens, Message, ModelSettings, Name, Schema, ServerTool,
+    Conversation, Cost, EffortLevels, MediaTokens, Message, ModelSettings, Name, Schema, ServerTool,
     ToolDefinition, Usage,
 };
 
@@ -314,6 +314,28 @@ impl AttemptCost {
             Self::Nothing => None,
             Self::Known(usage) => Some(usage),
             Self::Unknown(usage) => usage.as_deref(),
+        }
+    }
+
+    /// What an answer cost that reports this usage. One that reports no tokens is of unknown cost, unless it is known to be
+    /// free.
+    pub fn of_answer(usage: &Usage) -> Self {
+        if usage.tokens() > 0 || usage.cost.unpriced == 0 {
+            Self::Known(Box::new(*usage))
+        } else {
+            Self::Unknown(Some(Box::new(*usage)))
+        }
+    }
+
+    /// Returns what is counted for the attempt: a request, and what the provider reported.
+    pub fn counted(&self) -> Usage {
+        match self {
+            Self::Nothing => Usage { requests: 1, ..Usage::default() },
+            Self::Known(usage) | Self::Unknown(Some(usage)) => **usage,
+            Self::Unknown(None) => {
+                let cost = Cost { unpriced: 1, ..Cost::default() };
+                Usage { requests: 1, cost, ..Usage::default() }
+            }
         }
     }
 

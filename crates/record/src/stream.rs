@@ -234,10 +234,9 @@ fn derive(connection: &Connection, row: &EventRow, event: &Event) -> rusqlite::R
             let sql = "UPDATE calls SET executing = ? WHERE stream = ? AND id = ?";
             update(connection, sql, &[&row.seq, &row.stream, &row.call])
         }
-        EventBody::ModelResponse { model, result, duration_ms } => match reported(result) {
-            Some(usage) => model_used(connection, row, event, model, usage, *duration_ms),
-            None => Ok(()),
-        },
+        EventBody::ModelResponse { model, result, duration_ms } => {
+            model_used(connection, row, event, model, &counted(result), *duration_ms)
+        }
         EventBody::ApprovalRequested(request) => asked(connection, row, request),
         EventBody::ApprovalDecided { id, .. } => {
             let sql = "UPDATE approvals SET state = 'decided' WHERE stream = ? AND id = ?";
@@ -365,10 +364,10 @@ fn call_finished(
 }
 
 /// What a request used, whether it was answered or not.
-fn reported(result: &ModelResult) -> Option<&Usage> {
+fn counted(result: &ModelResult) -> Usage {
     match result {
-        ModelResult::Response(response) => Some(&response.usage),
-        ModelResult::Failed { error } => error.cost.reported(),
+        ModelResult::Response(response) => response.usage,
+        ModelResult::Failed { error } => error.cost.counted(),
     }
 }
 

@@ -99,7 +99,7 @@ fn frame_of(run: &RunState, call: &LiveCall) -> Result<AgentFrame, Failure> {
     if call.is_top() {
         let _ = run.top.set(agent_state.clone());
     }
-    let ceiling = run.ceiling_for(caller.ceiling, &spec.name, &spec.limits);
+    let ceiling = run.ceiling_for(caller.ceiling, &spec.name, &call.info.id, &spec.limits);
     let offered = plan.offered_within(call.access);
     let context = own_context(run, call, &plan, spec, &agent_state);
     Ok(AgentFrame { plan, ceiling, instances, agent_state, offered, context })

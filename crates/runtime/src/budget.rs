@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use llm_do_core::{Exhausted, Quantity};
+use llm_do_core::{Exhausted, Quantity, Usage};
 
 use crate::sync::{Mutex, oneshot};
 
@@ -435,6 +435,13 @@ impl Ceilings {
     /// Returns whether nothing is limited.
     pub(crate) fn is_unlimited(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+/// What a usage charges to a budget.
+impl From<&Usage> for Amount {
+    fn from(usage: &Usage) -> Self {
+        Self { tokens: usage.tokens(), cost: usage.cost.known.0 }
     }
 }
 

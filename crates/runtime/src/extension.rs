@@ -3,9 +3,9 @@
 use std::panic::AssertUnwindSafe;
 
 use futures::FutureExt;
-use llm_do_core::{ExtensionRequest, Failure, FailureKind, Halt, HintAudience};
+use llm_do_core::{EventBody, ExtensionRequest, Failure, FailureKind, Halt, HintAudience, Key};
 
-use crate::budget::{Budget, BudgetRefusal};
+use crate::budget::{Budget, BudgetRefusal, CeilingId};
 use crate::state::live::LiveCall;
 use crate::state::run_state::RunState;
 use crate::state::step_error::StepError;
@@ -48,10 +48,19 @@ pub(crate) async fn extended(run: &RunState, call: &LiveCall, refusal: &BudgetRe
         Ok(Some(more)) if more > 0 => more,
         _ => return Ok(false),
     };
-    run.budget.extend(refusal.ceiling, refusal.exhausted.what, more);
-    let text = format!("{} extended by {}", request.exhausted, refusal.exhausted.what.show(more));
-    run.notice(&call.info, text);
+    let what = refusal.exhausted.what;
+    run.budget.extend(refusal.ceiling, what, more);
+    let limit_of = limited_call(call, refusal.ceiling);
+    run.note(call, &call.info.id, EventBody::BudgetExtended { limit_of, what, by: more });
+    run.notice(&call.info, format!("{} extended by {}", request.exhausted, what.show(more)));
     Ok(true)
+}
+
+/// Returns the call that a ceiling was made for: the outermost one below it.
+fn limited_call(call: &LiveCall, ceiling: CeilingId) -> Key {
+    let callers = std::iter::successors(Some(call), |call| call.parent.as_deref());
+    let limited = callers.filter(|call| call.frame().ceiling == ceiling).last();
+    limited.map_or_else(Key::root, |call| call.info.id.clone())
 }
 
 /// A budget of the run ends the run; one of an agent is an answer at that level.

@@ -19,8 +19,9 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use llm_do_core::{
     ApprovalMode, Approver, Attachment, CallInfo, CallOrigin, Context, Conversation, Effect, Engine, Event,
-    EventBody, Failure, FailureKind, Halt, Input, Key, Limits, Message, ModelChoice, Name, Outcome, Output,
-    Payload, ProjectChanges, ProjectState, RunId, RunStart, Settlement, Step, StepKind, StepResult, nearest,
+    EventBody, Failure, FailureKind, Halt, Input, Key, Limits, Message, ModelChoice, ModelError,
+    ModelErrorKind, ModelResult, Name, Outcome, Output, Payload, ProjectChanges, ProjectState, RunId,
+    RunStart, Settlement, Step, StepKind, StepResult, nearest,
 };
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -475,6 +476,7 @@ async fn begin(
         let body = EventBody::OutcomeSettled { settlement: settlement.clone() };
         run.log.commit(&call.call, &call.step, body, Durability::Power).await?;
     }
+    note_unanswered(run, replay);
     change_notices(&run.options.changes).into_iter().for_each(|text| run.notice(root, text));
     Ok(())
 }
@@ -490,6 +492,18 @@ fn change_notices(changes: &ProjectChanges) -> Vec<String> {
         format!("this run was recorded by version {earlier} of this program, and is continued by {BUILD}")
     });
     project.into_iter().chain(build).collect()
+}
+
+/// Records that requests will never be answered, as the run was broken off first. Each may have been charged.
+fn note_unanswered(run: &RunState, replay: &Replay) {
+    for (step, asked) in replay.unanswered() {
+        let message = "the run was broken off before the answer was recorded";
+        let error = ModelError::new(ModelErrorKind::Truncated, message);
+        let cost = run.priced_cost(&asked.model, asked.cost.clone());
+        let result = ModelResult::Failed { error: ModelError { cost, ..error } };
+        let body = EventBody::ModelResponse { model: asked.model.clone(), result, duration_ms: 0 };
+        run.log.note(&asked.call, step, body);
+    }
 }
 
 /// What the record says about how a run was started.

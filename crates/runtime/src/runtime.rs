@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use llm_do_core::{
     AgentSpec, ApprovalMode, ApprovalRequest, CallableAgent, Event, EventBody, Grant, Input, Key, Limits,
-    ModelChoice, Name, Payload, ProjectChanges, RunId, Settlement, Status, UsageByModel,
+    ModelChoice, Name, Payload, ProjectChanges, RunId, RunStart, Settlement, Status, UsageByModel,
 };
 use serde_json::Value;
 use thiserror::Error;
@@ -24,6 +24,7 @@ use crate::run::ending::result_of;
 use crate::run::session::Session;
 use crate::run::{Options, Run, RunBuilder, merged, start};
 use crate::state::broker::GrantId;
+use crate::state::run_state::extend;
 use crate::state::shared::Shared;
 
 /// How long a shutdown waits for blocking code that cannot be stopped.
@@ -77,9 +78,7 @@ impl Runtime {
         }
         let mode = stricter(begun.mode, self.shared.mode);
         let mut options = Options { mode: Some(mode), ..Options::from_record(&begun, agent) };
-        if let Some(limits) = last_limits(&claimed.events) {
-            options.limits = limits;
-        }
+        options.limits = recorded_limits(&begun, &claimed.events);
         if let Some(limits) = resume.limits {
             options.limits = merged(limits, &options.limits);
             options.new_limits = Some(options.limits.clone());
@@ -277,12 +276,20 @@ fn settled(
     settlements.into_iter().map(find).collect()
 }
 
-/// Returns the limits with which a run was last continued, if they were others than those of its start.
-fn last_limits(events: &[Arc<Event>]) -> Option<Limits> {
-    events.iter().rev().find_map(|event| match &event.body {
-        EventBody::RunResumed { limits, .. } => limits.clone(),
-        _ => None,
-    })
+/// Returns the limits that held for a run at last: those of its start, or those with which it was continued, and what people
+/// added to them.
+fn recorded_limits(begun: &RunStart, events: &[Arc<Event>]) -> Limits {
+    let mut recorded = begun.limits.clone();
+    for event in events {
+        match &event.body {
+            EventBody::RunResumed { limits: Some(limits), .. } => recorded = limits.clone(),
+            EventBody::BudgetExtended { limit_of, what, by } if limit_of.is_empty() => {
+                extend(&mut recorded, *what, *by);
+            }
+            _ => {}
+        }
+    }
+    recorded
 }
 
 fn stricter(one: ApprovalMode, other: ApprovalMode) -> ApprovalMode {

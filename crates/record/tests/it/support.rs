@@ -6,8 +6,8 @@ use base64::Engine;
 use jiff::Timestamp;
 use llm_do_core::{
     CallInfo, CallKind, CallOrigin, CallResult, Digest, Effect, Event, EventBody, Failure, FailureKind, Key,
-    Message, ModelResponse, ModelResult, Name, Output, Payload, ProjectChanges, ProjectState, RunId,
-    RunStart, Settlement, Status, StopReason, Usage, UsageByModel,
+    Message, ModelResponse, ModelResult, Money, Name, Output, Payload, ProjectChanges, ProjectState,
+    Quantity, Reserved, RunId, RunStart, Settlement, Status, StopReason, Usage, UsageByModel,
 };
 use llm_do_testing::Chance;
 use serde_json::{Value, json};
@@ -106,7 +106,7 @@ fn result(chance: &mut Chance) -> CallResult {
 pub(crate) fn random_event(chance: &mut Chance, run: RunId, seq: u64) -> Arc<Event> {
     let key = ["", "1", "1/t1/tool/0", "1/t1/tool/1", "2"][chance.below(5)];
     let name = Name::from(["main", "read_file", "é"][chance.below(3)]);
-    let body = match chance.below(12) {
+    let body = match chance.below(13) {
         0 => EventBody::CallStarted {
             kind: CallKind::Tool,
             name,
@@ -123,6 +123,8 @@ pub(crate) fn random_event(chance: &mut Chance, run: RunId, seq: u64) -> Arc<Eve
             instructions: Some(text(chance).into()),
             head: llm_do_core::Head::empty(),
             max_output: None,
+            reserved: (chance.below(2) == 0).then(|| Reserved { tokens: chance.bits(), cost: Money(3) }),
+            attempt: u32::try_from(chance.below(3)).unwrap(),
         },
         3 => EventBody::ModelResponse {
             model: "anthropic:claude-sonnet-5".into(),
@@ -153,6 +155,9 @@ pub(crate) fn random_event(chance: &mut Chance, run: RunId, seq: u64) -> Arc<Eve
             build: text(chance),
             limits: None,
         },
+        10 => {
+            EventBody::BudgetExtended { limit_of: Key::from("1/t1"), what: Quantity::Cost, by: chance.bits() }
+        }
         _ => EventBody::RunFinished {
             status: [Status::Done, Status::Interrupted, Status::Unknown][chance.below(3)],
             output: Some(Output::json(value(chance, 3))),

@@ -14,11 +14,11 @@ use futures::StreamExt;
 use llm_do_core::{
     AgentSpec, AttemptCost, Delta, EventBody, Failure, FailureKind, Halt, Head, Key, Model, ModelChoice,
     ModelError, ModelErrorKind, ModelPart, ModelRequest, ModelResponse, ModelResult, ModelSettings,
-    ModelStream, Name, Outcome, StepResult, ToolChoice, ToolDefinition, Tune,
+    ModelStream, Money, Name, Outcome, Reserved, StepResult, ToolChoice, ToolDefinition, Tune,
 };
 use tokio::time::Instant;
 
-use crate::budget::{Ask, Reservation};
+use crate::budget::{Amount, Ask, Reservation};
 use crate::extension;
 use crate::state::control;
 use crate::state::live::{AgentFrame, ConversationState, LiveCall, Measured, ModelHandle};
@@ -106,7 +106,8 @@ impl Asking<'_> {
             return Err(Halt::Record("the conversation is not the one that the step names".to_owned()));
         }
         let mut failures: Vec<ModelError> = Vec::new();
-        let mut attempts = 0;
+        let recorded = self.run.replay.as_ref();
+        let mut attempts = recorded.map_or(0, |replay| replay.attempts_at(&self.call.info.id, self.key));
         let mut candidates = self.candidates(&conversation_state).into_iter().peekable();
         while let Some(choice) = candidates.next() {
             let error = match self.ask_until_answered(&mut conversation_state, &choice, &mut attempts).await {
@@ -205,7 +206,7 @@ impl Asking<'_> {
         let reservation = self.unless_cancelled(self.reserve(ask)).await??;
         let _leaf = self.run.in_flight.leaf(self.call).await?;
         let max_output = reservation.as_ref().map(Reservation::output);
-        self.announce(conversation_state, model.name(), max_output).await?;
+        self.announce(conversation_state, model.name(), reservation.as_ref(), attempt).await?;
 
         let started = Instant::now();
         // Waiting for the budget, or for a person to extend it, is not running.
@@ -214,7 +215,8 @@ impl Asking<'_> {
         let result = match self.unless_cancelled(conversed).await {
             Ok(result) => result,
             Err(halt) => {
-                self.book(model.name(), &AttemptCost::default(), reservation);
+                let cost = self.run.priced_cost(model.name(), AttemptCost::default());
+                self.book(model.name(), &cost, reservation);
                 return Err(halt.into());
             }
         };
@@ -301,7 +303,8 @@ impl Asking<'_> {
         &self,
         conversation_state: &mut ConversationState,
         model: &Name,
-        max_output: Option<u64>,
+        reservation: Option<&Reservation<'_>>,
+        attempt: u32,
     ) -> Result<(), Halt> {
         let is_first = !std::mem::replace(&mut conversation_state.introduced, true);
         let instructions = self.frame.instructions().filter(|_| is_first).cloned();
@@ -318,7 +321,9 @@ impl Asking<'_> {
             instructions,
             kept: conversation_state.kept.take(),
             head: conversation_state.conversation.head(),
-            max_output,
+            max_output: reservation.map(Reservation::output),
+            reserved: reservation.map(|reservation| reserved(reservation.amount())),
+            attempt,
         };
         conversation_state.announced = conversation_state.conversation.messages().len();
         self.run.log.commit(&self.call.info, self.key, body, Durability::Process).await
@@ -400,6 +405,11 @@ pub(crate) fn check_compatible(spec: &AgentSpec, model: &Name) -> Result<(), Mod
 }
 
 const NO_MODEL: &str = "no model is set: name one in the agent, in the run or in the project";
+
+/// What a reservation keeps, for the record.
+fn reserved(amount: Amount) -> Reserved {
+    Reserved { tokens: amount.tokens, cost: Money(amount.cost) }
+}
 
 /// Says that a fallback was not asked.
 fn unusable(failure: &Failure, model: &Name) -> ModelError {

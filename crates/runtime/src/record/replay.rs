@@ -5,9 +5,12 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use llm_do_core::{
-    ApprovalRequest, CallResult, Decision, Effect, Event, EventBody, Failure, FailureKind, Grant, Head, Key,
-    Message, ModelResponse, ModelResult, Name, Outcome, Permit, Settlement, Step, StepKind, Usage,
+    ApprovalRequest, AttemptCost, CallInfo, CallResult, Decision, Effect, Event, EventBody, Failure,
+    FailureKind, Grant, Head, Key, Message, ModelResponse, ModelResult, Name, Outcome, Permit, Quantity,
+    Reserved, Settlement, Step, StepKind,
 };
+
+use crate::budget::Amount;
 
 /// An index over the recorded events of a run, by key.
 #[derive(Debug, Default)]
@@ -26,8 +29,10 @@ pub(crate) struct Replay {
     responses: HashMap<Key, (Name, Arc<ModelResponse>)>,
     requests: HashMap<Key, RecordedRequest>,
     samples: HashMap<Key, u64>,
-    /// What requests used, by the call that made them.
-    spent: BTreeMap<Key, Vec<(Name, Usage)>>,
+    /// The requests, by the call that made them.
+    attempts: BTreeMap<Key, Vec<RecordedAttempt>>,
+    /// What people added to the limits of calls.
+    extensions: HashMap<Key, Vec<(Quantity, u64)>>,
 }
 
 /// A recorded request: the history it continued, and the messages that were new.
@@ -38,6 +43,29 @@ pub(crate) struct RecordedRequest {
     /// How many earlier messages were still valid, if not all.
     pub(crate) kept: Option<usize>,
     instructions: Option<Arc<str>>,
+}
+
+/// One request to a model, and what it cost.
+#[derive(Debug)]
+pub(crate) struct RecordedAttempt {
+    step: Key,
+    pub(crate) call: Arc<CallInfo>,
+    pub(crate) model: Name,
+    reserved: Option<Reserved>,
+    pub(crate) cost: AttemptCost,
+    is_answered: bool,
+}
+
+impl RecordedAttempt {
+    /// What it charges to a budget. If nobody knows what it cost, that is everything that was reserved for it.
+    pub(crate) fn charge(&self) -> Amount {
+        match (&self.cost, self.reserved) {
+            (AttemptCost::Unknown(_), Some(reserved)) => {
+                Amount { tokens: reserved.tokens, cost: reserved.cost.0 }
+            }
+            (cost, _) => Amount::from(&cost.counted()),
+        }
+    }
 }
 
 /// What is known of a step.
@@ -90,8 +118,16 @@ impl Replay {
                 self.decisions.insert(key, decision.clone());
             }
             EventBody::RunResumed { changed: true, .. } => self.outdate_decisions(),
-            // Another attempt of the same request has nothing new to tell.
-            EventBody::ModelRequest { messages, kept, instructions, head, .. } => {
+            EventBody::ModelRequest { model, messages, kept, instructions, head, reserved, .. } => {
+                self.attempts.entry(event.call.id.clone()).or_default().push(RecordedAttempt {
+                    step: key.clone(),
+                    call: event.call.clone(),
+                    model: model.clone(),
+                    reserved: *reserved,
+                    cost: AttemptCost::default(),
+                    is_answered: false,
+                });
+                // Another attempt of the same request has no new messages.
                 self.requests.entry(key).or_insert_with(|| RecordedRequest {
                     head: *head,
                     messages: messages.clone(),
@@ -101,6 +137,9 @@ impl Replay {
             }
             EventBody::ModelResponse { model, result, .. } => self.add_response(event, model, result),
             EventBody::Sampled { value, .. } => drop(self.samples.insert(key, *value)),
+            EventBody::BudgetExtended { limit_of, what, by } => {
+                self.extensions.entry(limit_of.clone()).or_default().push((*what, *by));
+            }
             _ => {}
         }
     }
@@ -127,15 +166,18 @@ impl Replay {
     }
 
     fn add_response(&mut self, event: &Event, model: &Name, result: &ModelResult) {
-        let usage = match result {
+        let cost = match result {
             ModelResult::Response(response) => {
                 self.responses.insert(event.key.clone(), (model.clone(), response.clone()));
-                Some(response.usage)
+                AttemptCost::of_answer(&response.usage)
             }
-            ModelResult::Failed { error } => error.cost.reported().copied(),
+            ModelResult::Failed { error } => error.cost.clone(),
         };
-        if let Some(usage) = usage {
-            self.spent.entry(event.call.id.clone()).or_default().push((model.clone(), usage));
+        let attempts = self.attempts.get_mut(&event.call.id);
+        // The last one: earlier ones of the step were answered, or never will be.
+        let asked = attempts.and_then(|asked| asked.iter_mut().rfind(|asked| asked.step == event.key));
+        if let Some(asked) = asked {
+            (asked.cost, asked.is_answered) = (cost, true);
         }
     }
 
@@ -213,16 +255,33 @@ impl Replay {
         self.requests.get(key).and_then(|request| request.instructions.as_ref())
     }
 
-    /// Returns what requests of a call used.
-    pub(crate) fn spent_by<'a>(&'a self, call: &Key) -> impl Iterator<Item = (&'a Name, Usage)> {
-        self.spent.get(call).into_iter().flatten().map(|(model, usage)| (model, *usage))
+    /// Returns the requests of a call.
+    pub(crate) fn attempts_of(&self, call: &Key) -> impl Iterator<Item = &RecordedAttempt> {
+        self.attempts.get(call).into_iter().flatten()
     }
 
-    /// Returns what requests of a call and of everything below it used.
-    pub(crate) fn spent_below<'a>(&'a self, call: &Key) -> impl Iterator<Item = (&'a Name, Usage)> {
-        let below = self.spent.range::<str, _>(bounds(&range_below(call))).flat_map(|(_, spent)| spent);
-        let own = self.spent.get(call).filter(|_| !call.is_empty()).into_iter().flatten();
-        own.chain(below).map(|(model, usage)| (model, *usage))
+    /// Returns the requests of a call and of everything below it.
+    pub(crate) fn attempts_below(&self, call: &Key) -> impl Iterator<Item = &RecordedAttempt> {
+        let below = self.attempts.range::<str, _>(bounds(&range_below(call))).flat_map(|(_, asked)| asked);
+        let own = self.attempts.get(call).filter(|_| !call.is_empty()).into_iter().flatten();
+        own.chain(below)
+    }
+
+    /// Returns how often a step of a call has asked a model.
+    pub(crate) fn attempts_at(&self, call: &Key, step: &Key) -> u32 {
+        let count = self.attempts_of(call).filter(|asked| asked.step == *step).count();
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the requests of which the record does not say what became of them, with their steps.
+    pub(crate) fn unanswered(&self) -> impl Iterator<Item = (&Key, &RecordedAttempt)> {
+        let asked = self.attempts.values().flatten().filter(|asked| !asked.is_answered);
+        asked.map(|asked| (&asked.step, asked))
+    }
+
+    /// Returns what people added to the limits of a call.
+    pub(crate) fn extensions_of(&self, call: &Key) -> &[(Quantity, u64)] {
+        self.extensions.get(call).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the grants that came with recorded decisions.

@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use llm_do_core::{
-    ApprovalMode, Approver, CallInfo, CallOrigin, Context, Cost, EventBody, Halt, Key, Limits, ModelChoice,
-    Money, Name, NoticeSink, ProjectChanges, RunId, Settlement, UndeliveredNotice, Usage,
+    ApprovalMode, Approver, AttemptCost, CallInfo, CallOrigin, Context, Cost, EventBody, Halt, Key, Limits,
+    ModelChoice, Money, Name, NoticeSink, ProjectChanges, Quantity, RunId, Settlement, UndeliveredNotice,
+    Usage,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::budget::{Amount, Budget, CeilingId, Ceilings};
+use crate::budget::{Budget, CeilingId, Ceilings};
 use crate::record::log::RunLog;
-use crate::record::replay::Replay;
+use crate::record::replay::{RecordedAttempt, Replay};
 use crate::record::store::GivenAnswer;
 use crate::record::unknown::UnknownCall;
 use crate::state::in_flight::InFlight;
@@ -245,6 +246,17 @@ impl RunState {
         Usage { cost: Cost { known: Money(0), unpriced: usage.requests.max(1) }, ..usage }
     }
 
+    /// Adds the price to the cost of an attempt that failed.
+    pub(crate) fn priced_cost(&self, model: &str, cost: AttemptCost) -> AttemptCost {
+        match cost {
+            AttemptCost::Unknown(reported) => {
+                let reported = reported.as_deref().copied().unwrap_or_default();
+                AttemptCost::Unknown(Some(Box::new(self.priced_at_least(model, reported))))
+            }
+            reported => reported.map(|usage| self.priced(model, usage)),
+        }
+    }
+
     /// Adds the cost to the usage of an attempt that may have been charged for more than was reported.
     pub(crate) fn priced_at_least(&self, model: &str, reported: Usage) -> Usage {
         let requests = reported.requests.max(1);
@@ -260,14 +272,22 @@ impl RunState {
         self.shared.prices.price(model, &much) == Some(Money(0))
     }
 
-    /// Adds a ceiling for a call that has limits of its own.
-    pub(crate) fn ceiling_for(&self, parent: CeilingId, owner: &str, limits: &Limits) -> CeilingId {
+    /// Adds a ceiling for a call that has limits of its own, with what a person had added to them before this process.
+    pub(crate) fn ceiling_for(
+        &self,
+        parent: CeilingId,
+        owner: &str,
+        call: &Key,
+        limits: &Limits,
+    ) -> CeilingId {
         let ceilings = ceilings(limits);
         if ceilings.is_unlimited() {
-            parent
-        } else {
-            self.budget.add(parent, format!("agent `{owner}`"), ceilings)
+            return parent;
         }
+        let ceiling = self.budget.add(parent, format!("agent `{owner}`"), ceilings);
+        let extensions = self.replay.iter().flat_map(|replay| replay.extensions_of(call));
+        extensions.for_each(|(what, by)| self.budget.extend(ceiling, *what, *by));
+        ceiling
     }
 
     /// Returns whether a session keeps the instances of this call.
@@ -278,9 +298,8 @@ impl RunState {
     /// Books what a finished call of a resumed run had used: it is not entered again.
     pub(crate) fn book_finished(&self, caller: &LiveCall, key: &Key) {
         let Some(replay) = &self.replay else { return };
-        for (model, usage) in replay.spent_below(key) {
-            caller.add_usage(model, usage);
-            self.budget.book(caller.frame().ceiling, amount(&usage));
+        for attempt in replay.attempts_below(key) {
+            self.book_attempt(caller, caller.frame().ceiling, attempt);
         }
         self.budget.book_tool_calls(caller.frame().ceiling, replay.calls_below(key));
     }
@@ -295,17 +314,31 @@ impl RunState {
     /// Books what a call of a resumed run had used before.
     pub(crate) fn book_earlier(&self, call: &LiveCall, at: CeilingId) {
         let Some(replay) = &self.replay else { return };
-        for (model, usage) in replay.spent_by(&call.info.id) {
-            call.add_usage(model, usage);
-            self.budget.book(at, amount(&usage));
-            self.budget.book_requests(at, usage.requests);
+        for attempt in replay.attempts_of(&call.info.id) {
+            self.book_attempt(call, at, attempt);
         }
+    }
+
+    fn book_attempt(&self, call: &LiveCall, at: CeilingId, attempt: &RecordedAttempt) {
+        let usage = match &attempt.cost {
+            AttemptCost::Unknown(None) => self.priced_at_least(&attempt.model, Usage::default()),
+            cost => cost.counted(),
+        };
+        call.add_usage(&attempt.model, usage);
+        self.budget.book(at, attempt.charge());
+        self.budget.book_requests(at, usage.requests);
     }
 }
 
-/// What a usage charges to a budget.
-pub(crate) fn amount(usage: &Usage) -> Amount {
-    Amount { tokens: usage.tokens(), cost: usage.cost.known.0 }
+/// Adds to a limit what a person added. What is not limited stays so.
+pub(crate) fn extend(limits: &mut Limits, what: Quantity, by: u64) {
+    let more = |limit: Option<u64>| limit.map(|limit| limit.saturating_add(by));
+    match what {
+        Quantity::Tokens => limits.tokens = more(limits.tokens),
+        Quantity::Cost => limits.cost = more(limits.cost.map(|cost| cost.0)).map(Money),
+        Quantity::ToolCalls => limits.tool_calls = more(limits.tool_calls.or(Some(DEFAULT_TOOL_CALLS))),
+        Quantity::Requests => limits.requests = more(limits.requests.or(Some(DEFAULT_REQUESTS))),
+    }
 }
 
 fn ceilings(limits: &Limits) -> Ceilings {

@@ -118,6 +118,8 @@ impl Driver {
             instructions: Some("You are helpful.".into()),
             head: Head::empty(),
             max_output: None,
+            reserved: None,
+            attempt: 0,
         };
         self.read(&event(who, request));
     }

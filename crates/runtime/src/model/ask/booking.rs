@@ -8,9 +8,8 @@ use std::sync::Arc;
 use llm_do_core::{AttemptCost, ModelError, ModelResponse, Name, Usage};
 
 use super::Asking;
-use crate::budget::Reservation;
+use crate::budget::{Amount, Reservation};
 use crate::state::live::{ConversationState, Measured};
-use crate::state::run_state::amount;
 
 impl Asking<'_> {
     /// Books an attempt and returns its result with prices.
@@ -26,11 +25,11 @@ impl Asking<'_> {
                 response.usage = self.run.priced_answer(model, response.usage);
                 self.note_answer(conversation_state, model, &response.usage);
                 self.note_excess(&response, reservation.as_ref());
-                self.book(model, &cost_of_answer(response.usage), reservation);
+                self.book(model, &AttemptCost::of_answer(&response.usage), reservation);
                 Ok(Arc::new(response))
             }
             Err(mut error) => {
-                error.cost = error.cost.map(|usage| self.run.priced(model, usage));
+                error.cost = self.run.priced_cost(model, error.cost);
                 self.book(model, &error.cost, reservation);
                 Err(error)
             }
@@ -50,7 +49,7 @@ impl Asking<'_> {
 
     /// Reports an answer that used more than was reserved for it, and why.
     fn note_excess(&self, response: &ModelResponse, reservation: Option<&Reservation<'_>>) {
-        let (used, reserved) = (amount(&response.usage), reservation.map(Reservation::amount));
+        let (used, reserved) = (Amount::from(&response.usage), reservation.map(Reservation::amount));
         let Some(reserved) = reserved.filter(|reserved| used.tokens > reserved.tokens) else { return };
         let cause = match response.server_calls.len() {
             0 => "the provider counted more than was estimated",
@@ -63,34 +62,21 @@ impl Asking<'_> {
         self.run.notice(&self.call.info, text);
     }
 
-    /// Counts what an attempt cost, and settles its reservation.
+    /// Counts what an attempt cost, with prices, and settles its reservation.
     pub(super) fn book(&self, model: &Name, cost: &AttemptCost, reservation: Option<Reservation<'_>>) {
-        match cost {
-            AttemptCost::Nothing => {
-                self.count(model, Usage { requests: 1, ..Usage::default() });
-                self.settle(Usage::default(), reservation);
-            }
-            AttemptCost::Known(usage) => {
-                self.count(model, **usage);
-                self.settle(**usage, reservation);
-            }
-            AttemptCost::Unknown(reported) => {
-                let reported = reported.as_deref().copied().unwrap_or_default();
-                let usage = self.run.priced_at_least(model, reported);
-                self.count(model, usage);
-                match reservation {
-                    // Everything that was reserved may have been charged.
-                    Some(reservation) => drop(reservation),
-                    None => self.settle(usage, None),
-                }
-            }
+        let usage = cost.counted();
+        self.count(model, usage);
+        match (cost, reservation) {
+            // Everything that was reserved may have been charged.
+            (AttemptCost::Unknown(_), Some(reservation)) => drop(reservation),
+            (_, reservation) => self.settle(usage, reservation),
         }
     }
 
     fn settle(&self, usage: Usage, reservation: Option<Reservation<'_>>) {
         match reservation {
-            Some(reservation) => reservation.settle(amount(&usage)),
-            None => self.run.budget.book(self.frame.ceiling, amount(&usage)),
+            Some(reservation) => reservation.settle(Amount::from(&usage)),
+            None => self.run.budget.book(self.frame.ceiling, Amount::from(&usage)),
         }
     }
 
@@ -98,14 +84,5 @@ impl Asking<'_> {
     fn count(&self, model: &Name, usage: Usage) {
         self.call.add_usage(model, usage);
         self.run.shared.usage.lock().add(model, usage);
-    }
-}
-
-/// What an answer cost. One that reports no tokens is of unknown cost, unless its model is free.
-fn cost_of_answer(usage: Usage) -> AttemptCost {
-    if usage.tokens() > 0 || usage.cost.unpriced == 0 {
-        AttemptCost::Known(Box::new(usage))
-    } else {
-        AttemptCost::Unknown(Some(Box::new(usage)))
     }
 }
