@@ -173,6 +173,13 @@ pub enum EventBody {
         #[serde(flatten)]
         settlement: Settlement,
     },
+    /// An agent was added to the project.
+    AgentAdded {
+        /// Its name.
+        name: Name,
+        /// The agent that created it, which may call it from now on.
+        creator: Name,
+    },
     /// A person raised a limit.
     BudgetExtended {
         /// The call whose limit it is; empty if it is one of the run.

@@ -467,6 +467,7 @@ async fn begin(
     };
     replay.grants().for_each(|grant| run.shared.broker.restore(grant.clone()));
     let changes = run.options.changes.clone();
+    replay.created().iter().for_each(|(name, creator)| run.shared.restore_creator(name, creator));
     let limits = run.options.new_limits.clone();
     let state = Box::new(run.shared.project_state());
     let changed = changes.concern_project();

@@ -106,7 +106,7 @@ fn result(chance: &mut Chance) -> CallResult {
 pub(crate) fn random_event(chance: &mut Chance, run: RunId, seq: u64) -> Arc<Event> {
     let key = ["", "1", "1/t1/tool/0", "1/t1/tool/1", "2"][chance.below(5)];
     let name = Name::from(["main", "read_file", "é"][chance.below(3)]);
-    let body = match chance.below(13) {
+    let body = match chance.below(14) {
         0 => EventBody::CallStarted {
             kind: CallKind::Tool,
             name,
@@ -155,6 +155,7 @@ pub(crate) fn random_event(chance: &mut Chance, run: RunId, seq: u64) -> Arc<Eve
             build: text(chance),
             limits: None,
         },
+        11 => EventBody::AgentAdded { name, creator: "main".into() },
         10 => {
             EventBody::BudgetExtended { limit_of: Key::from("1/t1"), what: Quantity::Cost, by: chance.bits() }
         }

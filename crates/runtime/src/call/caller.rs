@@ -560,7 +560,12 @@ impl Caller for ToolCaller {
         let creator = creator_of(&self.call);
         let added = self.unless_settled(|| {
             shared.check_agent(&spec, &creator)?;
-            shared.add_agent(spec, Some(creator.plan.owner())).map_err(refused)
+            let (name, creator) = (spec.name.clone(), creator.plan.owner());
+            shared.add_agent(spec, Some(creator.clone())).map_err(refused)?;
+            // The name that its creator may call is there after a restart too.
+            let call = &self.call;
+            self.scope.run.note(call, &call.info.id, EventBody::AgentAdded { name, creator });
+            Ok(())
         });
         added.unwrap_or_else(|| Err(Failure::new(FailureKind::Tool, "the call has ended")))
     }

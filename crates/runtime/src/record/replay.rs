@@ -31,6 +31,8 @@ pub(crate) struct Replay {
     samples: HashMap<Key, u64>,
     /// The requests, by the call that made them.
     attempts: BTreeMap<Key, Vec<RecordedAttempt>>,
+    /// The agents that were created, and by whom.
+    created: Vec<(Name, Name)>,
     /// What people added to the limits of calls.
     extensions: HashMap<Key, Vec<(Quantity, u64)>>,
 }
@@ -137,6 +139,7 @@ impl Replay {
             }
             EventBody::ModelResponse { model, result, .. } => self.add_response(event, model, result),
             EventBody::Sampled { value, .. } => drop(self.samples.insert(key, *value)),
+            EventBody::AgentAdded { name, creator } => self.created.push((name.clone(), creator.clone())),
             EventBody::BudgetExtended { limit_of, what, by } => {
                 self.extensions.entry(limit_of.clone()).or_default().push((*what, *by));
             }
@@ -277,6 +280,11 @@ impl Replay {
     pub(crate) fn unanswered(&self) -> impl Iterator<Item = (&Key, &RecordedAttempt)> {
         let asked = self.attempts.values().flatten().filter(|asked| !asked.is_answered);
         asked.map(|asked| (&asked.step, asked))
+    }
+
+    /// Returns the names of agents that were created, each with that of its creator.
+    pub(crate) fn created(&self) -> &[(Name, Name)] {
+        &self.created
     }
 
     /// Returns what people added to the limits of a call.

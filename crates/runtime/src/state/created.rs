@@ -119,6 +119,18 @@ impl Shared {
         Ok(())
     }
 
+    /// Lets an agent call what it had created before this process. The project has loaded the new agent again, or the
+    /// embedding program has added it; a name that now belongs to an agent of a person is not its creator's.
+    pub(crate) fn restore_creator(&self, name: &Name, creator: &Name) {
+        let (Some(plan), Some(target)) = (self.agent(name), self.agent_target(name)) else { return };
+        if !plan.spec.as_ref().is_some_and(|spec| spec.generated) {
+            return;
+        }
+        let mut created = self.created.0.lock();
+        let created = created.entry(name.clone()).or_insert(Created { plan, target, creator: None });
+        created.creator.get_or_insert_with(|| creator.clone());
+    }
+
     /// Agents create a limited number of agents; replacing one of them is always possible.
     fn check_count(&self, spec: &AgentSpec) -> Result<(), Failure> {
         let limit = self.limits.created_agents.unwrap_or(DEFAULT_CREATED_AGENTS);

@@ -28,6 +28,7 @@ mod preambles;
 mod providers;
 mod random_calls;
 mod resume;
+mod resumed_agents;
 mod resumed_budgets;
 mod secrets;
 mod sessions;
