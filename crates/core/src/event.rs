@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    ApprovalMode, ApprovalRequest, CallInfo, CallOrigin, Decision, Digest, Effect, Failure, Head, Key,
+    ApprovalMode, ApprovalRequest, CallInfo, CallOrigin, Decision, Digest, Effect, Failure, Grant, Head, Key,
     Limits, Message, ModelError, ModelResponse, Money, Name, Output, Payload, PinnedParts, ProjectChanges,
     ProjectSource, ProjectState, Quantity, Sample, Usage, UsageByModel,
 };
@@ -172,6 +172,11 @@ pub enum EventBody {
         /// What the person said.
         #[serde(flatten)]
         settlement: Settlement,
+    },
+    /// A person took back a grant that the run had.
+    GrantRevoked {
+        /// What was granted.
+        grant: Grant,
     },
     /// An agent was added to the project.
     AgentAdded {

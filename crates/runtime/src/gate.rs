@@ -661,6 +661,7 @@ impl<'a> Case<'a> {
             definition: self.definition,
         };
         GrantQuestion {
+            run: call.info.run,
             subject,
             arguments: secret_files::with_content(checked.digest(), assessment),
             touches: assessment.subjects.clone(),

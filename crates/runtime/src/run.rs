@@ -6,6 +6,7 @@
 pub(crate) mod approval;
 pub(crate) mod ending;
 pub(crate) mod report;
+pub(crate) mod revocation;
 pub(crate) mod session;
 
 use std::future::{Future, IntoFuture};
@@ -465,7 +466,11 @@ async fn begin(
         let start = run_start(run, entry, input, ordinal);
         return run.log.commit(root, &key, EventBody::RunStarted(Box::new(start)), Durability::Process).await;
     };
-    replay.grants().for_each(|grant| run.shared.broker.restore(grant.clone()));
+    for grant in replay.grants() {
+        if !run.shared.broker.restore(grant.clone(), run.id) {
+            run.log.note(root, &key, EventBody::GrantRevoked { grant: grant.clone() });
+        }
+    }
     let changes = run.options.changes.clone();
     replay.created().iter().for_each(|(name, creator)| run.shared.restore_creator(name, creator));
     let limits = run.options.new_limits.clone();
@@ -652,6 +657,7 @@ async fn finish(
     let can_resume = can_resume(run, ordinal);
     run.shared.messages.add_run(&run.log.events());
     run.shared.running.lock().remove(&run.id);
+    run.shared.broker.forget_restored(run.id);
     let messages = match run.top.get() {
         Some(agent_state) => agent_state.conversation_state.lock().await.conversation.messages().to_vec(),
         None => Vec::new(),

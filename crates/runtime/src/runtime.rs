@@ -21,6 +21,7 @@ use crate::record::store::StoreError;
 use crate::record::unknown::{UnknownCall, unknown_calls};
 use crate::run::approval::ApprovalBuilder;
 use crate::run::ending::result_of;
+use crate::run::revocation;
 use crate::run::session::Session;
 use crate::run::{Options, Run, RunBuilder, merged, start};
 use crate::state::broker::GrantId;
@@ -67,7 +68,10 @@ impl Runtime {
 
     /// As [`resume`](Self::resume), with other options than the record has.
     pub async fn resume_with(&self, run: RunId, resume: ResumeOptions) -> Result<Run, ResumeError> {
-        let claimed = self.shared.store.claim(run).await?;
+        let claimed = {
+            let _recorded = self.shared.appending.lock().await;
+            self.shared.store.claim(run).await?
+        };
         let begun = claimed.events.iter().find_map(|event| match &event.body {
             EventBody::RunStarted(begun) => Some((begun.clone(), event.call.agent.clone())),
             _ => None,
@@ -130,9 +134,12 @@ impl Runtime {
         self.shared.broker.grants()
     }
 
-    /// Takes a grant back; says whether it was there.
+    /// Takes a grant back; says whether it was there. That is recorded with the run in which it was given: if the run is
+    /// continued, here or in another process, it has the grant no more.
     pub fn revoke(&self, grant: GrantId) -> bool {
-        self.shared.broker.revoke(grant)
+        let Some((run, grant)) = self.shared.broker.revoke(grant) else { return false };
+        revocation::record(&self.shared, run, grant);
+        true
     }
 
     /// Cancels one call of a run and everything below it; says whether it was running. The rest of the run goes on.

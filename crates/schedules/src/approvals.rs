@@ -9,7 +9,7 @@ use shuttle::thread;
 use tokio::sync::oneshot;
 
 use crate::broker::{Broker, BrokerReply};
-use crate::desk::{Case, Desk, Happened, History, id_of};
+use crate::desk::{Case, Desk, Happened, History, RUN, id_of};
 use crate::dice::{number, one_in, pause};
 
 /// Several askers, a person who gives grants while others wait, and somebody who looks at the lists.
@@ -168,9 +168,9 @@ impl Scene {
             }
             let (id, grant) = &grants[number(0..grants.len())];
             self.history.note(Happened::Revoking(grant.clone()));
-            assert!(self.broker.revoke(*id), "nobody else revokes");
+            assert!(self.broker.revoke(*id).is_some(), "nobody else revokes");
             self.history.note(Happened::Revoked(grant.clone()));
-            assert!(!self.broker.revoke(*id), "it is gone");
+            assert!(self.broker.revoke(*id).is_none(), "it is gone");
             for request in self.broker.open_requests() {
                 self.history.note(Happened::Listed(id_of(&request)));
             }
@@ -186,7 +186,9 @@ impl Scene {
                 Happened::Ended(_, BrokerReply::Answered(_, grant)) => grant.clone(),
                 _ => None,
             });
-            told.for_each(|grant| self.broker.restore(grant));
+            for grant in told {
+                self.broker.restore(grant, RUN);
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex as Notebook, PoisonError};
 use futures::future::BoxFuture;
 use llm_do_core::{
     Access, Answer, ApprovalRequest, Approver, ApproverError, Digest, Grant, GrantSubject, Key, Payload,
-    Scope, Subject,
+    RunId, Scope, Subject,
 };
 use serde_json::json;
 use shuttle::sync::Condvar;
@@ -15,6 +15,9 @@ use tokio::sync::oneshot;
 use crate::broker::{Broker, BrokerReply, GrantQuestion};
 use crate::dice::{number, one_in};
 use crate::sync::Mutex;
+
+/// The run of all cases.
+pub(crate) const RUN: RunId = RunId(uuid::Uuid::nil());
 
 /// One call that must ask.
 #[derive(Debug)]
@@ -47,6 +50,7 @@ impl Case {
 
     pub(crate) fn question(&self) -> GrantQuestion {
         GrantQuestion {
+            run: RUN,
             subject: self.subject(),
             arguments: self.arguments.digest(),
             touches: vec![Subject::Path(self.file.to_owned())],

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use base64::Engine;
 use jiff::Timestamp;
 use llm_do_core::{
-    CallInfo, CallKind, CallOrigin, CallResult, Digest, Effect, Event, EventBody, Failure, FailureKind, Key,
-    Message, ModelResponse, ModelResult, Money, Name, Output, Payload, ProjectChanges, ProjectState,
-    Quantity, Reserved, RunId, RunStart, Settlement, Status, StopReason, Usage, UsageByModel,
+    CallInfo, CallKind, CallOrigin, CallResult, Digest, Effect, Event, EventBody, Failure, FailureKind,
+    Grant, GrantSubject, Key, Message, ModelResponse, ModelResult, Money, Name, Output, Payload,
+    ProjectChanges, ProjectState, Quantity, Reserved, RunId, RunStart, Scope, Settlement, Status, StopReason,
+    Usage, UsageByModel,
 };
 use llm_do_testing::Chance;
 use serde_json::{Value, json};
@@ -106,7 +107,7 @@ fn result(chance: &mut Chance) -> CallResult {
 pub(crate) fn random_event(chance: &mut Chance, run: RunId, seq: u64) -> Arc<Event> {
     let key = ["", "1", "1/t1/tool/0", "1/t1/tool/1", "2"][chance.below(5)];
     let name = Name::from(["main", "read_file", "é"][chance.below(3)]);
-    let body = match chance.below(14) {
+    let body = match chance.below(15) {
         0 => EventBody::CallStarted {
             kind: CallKind::Tool,
             name,
@@ -154,6 +155,18 @@ pub(crate) fn random_event(chance: &mut Chance, run: RunId, seq: u64) -> Arc<Eve
             state: Box::new(ProjectState { pin: Some(Digest::hash("pin")), ..ProjectState::default() }),
             build: text(chance),
             limits: None,
+        },
+        12 => EventBody::GrantRevoked {
+            grant: Grant {
+                subject: GrantSubject {
+                    agent: "main".into(),
+                    toolset: None,
+                    name,
+                    definition: Digest::hash(text(chance)),
+                },
+                scope: Scope::Directory(text(chance)),
+                arguments: None,
+            },
         },
         11 => EventBody::AgentAdded { name, creator: "main".into() },
         10 => {

@@ -102,14 +102,22 @@ impl RunLog {
 
     /// Notes a notice that may come at any time; returns it if the run has ended.
     pub(crate) fn note_notice(&self, call: &Arc<CallInfo>, text: String) -> Result<(), UndeliveredNotice> {
+        match self.note_unless_ended(call, EventBody::Notice { text: text.clone() }) {
+            true => Ok(()),
+            false => Err(UndeliveredNotice(text)),
+        }
+    }
+
+    /// Notes what may come at any time; returns whether the run had not ended.
+    pub(crate) fn note_unless_ended(&self, call: &Arc<CallInfo>, body: EventBody) -> bool {
         let mut state = self.state.lock();
         if state.sealed || state.broken.is_some() {
-            return Err(UndeliveredNotice(text));
+            return false;
         }
-        self.push_noted(&mut state, call, &call.id, EventBody::Notice { text });
+        self.push_noted(&mut state, call, &call.id, body);
         drop(state);
         self.news.notify_waiters();
-        Ok(())
+        true
     }
 
     /// Records an event and returns once it is safe: nothing may be done that the record does not hold.

@@ -26,6 +26,8 @@ pub(crate) struct Replay {
     asked: HashMap<Key, Arc<ApprovalRequest>>,
     /// The decisions that are made anew, because the project changed after them.
     outdated: HashSet<Key>,
+    /// The grants that came with decisions and were not taken back, by step.
+    grants: Vec<(Key, Grant)>,
     responses: HashMap<Key, (Name, Arc<ModelResponse>)>,
     requests: HashMap<Key, RecordedRequest>,
     samples: HashMap<Key, u64>,
@@ -117,8 +119,10 @@ impl Replay {
             EventBody::ApprovalDecided { id, decision } => {
                 self.asked.remove(id);
                 self.outdated.remove(&key);
+                self.note_grant(&key, decision);
                 self.decisions.insert(key, decision.clone());
             }
+            EventBody::GrantRevoked { grant } => self.grants.retain(|(_, given)| given != grant),
             EventBody::RunResumed { changed: true, .. } => self.outdate_decisions(),
             EventBody::ModelRequest { model, messages, kept, instructions, head, reserved, .. } => {
                 self.attempts.entry(event.call.id.clone()).or_default().push(RecordedAttempt {
@@ -144,6 +148,16 @@ impl Replay {
                 self.extensions.entry(limit_of.clone()).or_default().push((*what, *by));
             }
             _ => {}
+        }
+    }
+
+    /// Keeps the grant that came with a decision, in place of the one that came with an earlier decision of the step.
+    fn note_grant(&mut self, step: &Key, decision: &Decision) {
+        self.grants.retain(|(granted, _)| granted != step);
+        if let Decision::Allow(permit) = decision
+            && let Some(grant) = &permit.grant
+        {
+            self.grants.push((step.clone(), Grant::clone(grant)));
         }
     }
 
@@ -292,12 +306,9 @@ impl Replay {
         self.extensions.get(call).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the grants that came with recorded decisions.
+    /// Returns the grants that came with recorded decisions, unless they were taken back.
     pub(crate) fn grants(&self) -> impl Iterator<Item = &Grant> {
-        self.decisions.values().filter_map(|decision| match &**decision {
-            Decision::Allow(permit) => permit.grant.as_deref(),
-            Decision::Refuse(_) => None,
-        })
+        self.grants.iter().map(|(_, grant)| grant)
     }
 }
 

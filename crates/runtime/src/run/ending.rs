@@ -28,6 +28,15 @@ pub(crate) fn result_of(events: &[Arc<Event>], ordinal: u32) -> Option<(Status, 
     (is_final || has_result()).then_some((status, error))
 }
 
+/// Returns whether a recorded run ended for good.
+pub(super) fn has_result(events: &[Arc<Event>]) -> bool {
+    let ordinal = events.iter().find_map(|event| match &event.body {
+        EventBody::RunStarted(start) => Some(start.ordinal),
+        _ => None,
+    });
+    ordinal.is_some_and(|ordinal| result_of(events, ordinal).is_some())
+}
+
 pub(super) struct RunEnd {
     pub(super) status: Status,
     pub(super) output: Option<Output>,

@@ -309,6 +309,7 @@ impl RuntimeBuilder {
             readings: Subscribers::default(),
             running: Mutex::default(),
             broker: Broker::default(),
+            appending: tokio::sync::Mutex::default(),
             usage: Mutex::default(),
             messages: MessageLog::new(self.kept_messages),
             tasks: TaskTracker::new(),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use futures::future::Future;
 use futures::{FutureExt, pin_mut};
-use llm_do_core::{Answer, ApprovalRequest, Approver, Digest, Grant, GrantSubject, Scope, Subject};
+use llm_do_core::{Answer, ApprovalRequest, Approver, Digest, Grant, GrantSubject, RunId, Scope, Subject};
 
 use crate::sync::{Mutex, oneshot};
 
@@ -21,7 +21,7 @@ pub(crate) struct Broker {
 
 #[derive(Debug, Default)]
 struct BrokerState {
-    grants: Vec<(GrantId, Grant)>,
+    grants: Vec<GivenGrant>,
     open: Vec<OpenQuestion>,
     /// Grants that were taken back: reading an old record does not bring them to life again.
     revoked: Vec<Grant>,
@@ -31,6 +31,17 @@ struct BrokerState {
     given: u64,
 }
 
+/// A grant, and where it holds.
+#[derive(Debug)]
+struct GivenGrant {
+    id: GrantId,
+    grant: Grant,
+    /// The run in which it was given, whose record has it.
+    run: RunId,
+    /// Whether it comes from the record of its run, and holds for no other one.
+    is_restored: bool,
+}
+
 /// The handle of a grant, for listing and revoking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GrantId(pub u64);
@@ -38,6 +49,7 @@ pub struct GrantId(pub u64);
 /// What is asked, as far as grants are concerned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GrantQuestion {
+    pub(crate) run: RunId,
     pub(crate) subject: GrantSubject,
     pub(crate) arguments: Digest,
     pub(crate) touches: Vec<Subject>,
@@ -102,7 +114,7 @@ impl Broker {
 
     /// Lists the grants.
     pub(crate) fn grants(&self) -> Vec<(GrantId, Grant)> {
-        self.state.lock().grants.clone()
+        self.state.lock().grants.iter().map(|given| (given.id, given.grant.clone())).collect()
     }
 
     /// Lists the open requests, oldest first.
@@ -110,27 +122,34 @@ impl Broker {
         self.state.lock().open.iter().map(|open| open.request.clone()).collect()
     }
 
-    /// Takes a grant back; says whether it was there.
-    pub(crate) fn revoke(&self, id: GrantId) -> bool {
+    /// Takes a grant back; returns it with the run in which it was given, if it was there.
+    pub(crate) fn revoke(&self, id: GrantId) -> Option<(RunId, Grant)> {
         let mut state = self.state.lock();
-        let Some(index) = state.grants.iter().position(|(other, _)| *other == id) else { return false };
-        let (_, grant) = state.grants.remove(index);
-        state.revoked.push(grant);
+        let index = state.grants.iter().position(|given| given.id == id)?;
+        let given = state.grants.remove(index);
+        state.revoked.push(given.grant.clone());
+        Some((given.run, given.grant))
+    }
+
+    /// Adds a grant from the record of a run, for that run alone, unless it was taken back since. Returns whether it holds. Both
+    /// under one lock, so that it is not taken back between the look and the addition.
+    pub(crate) fn restore(&self, grant: Grant, run: RunId) -> bool {
+        let mut state = self.state.lock();
+        if state.revoked.contains(&grant) && !state.holds(&grant, run) {
+            return false;
+        }
+        state.add(grant, run, true);
         true
     }
 
-    /// Adds a grant from a record, unless it was taken back since. Both under one lock, so that it is not
-    /// taken back between the look and the addition.
-    pub(crate) fn restore(&self, grant: Grant) {
-        let mut state = self.state.lock();
-        if !state.revoked.contains(&grant) {
-            state.add(grant);
-        }
+    /// Adds a grant and releases what it covers.
+    pub(crate) fn grant(&self, grant: Grant, run: RunId) {
+        self.state.lock().add(grant, run, false);
     }
 
-    /// Adds a grant and releases what it covers.
-    pub(crate) fn grant(&self, grant: Grant) {
-        self.state.lock().add(grant);
+    /// Drops the grants that came from the record of a run, which has ended.
+    pub(crate) fn forget_restored(&self, run: RunId) {
+        self.state.lock().grants.retain(|given| !(given.is_restored && given.run == run));
     }
 
     /// Registers a question, unless a grant answers it already. Both under one lock, so that no grant is
@@ -173,7 +192,7 @@ impl Broker {
         }
         let arguments = (*scope == Scope::Exact).then_some(question.arguments);
         let grant = Grant { subject: question.subject.clone(), scope: scope.clone(), arguments };
-        self.grant(grant.clone());
+        self.grant(grant.clone(), question.run);
         BrokerReply::Answered(answer, Some(grant))
     }
 }
@@ -192,19 +211,36 @@ async fn decide(approver: &dyn Approver, request: &ApprovalRequest) -> Result<An
 
 impl BrokerState {
     fn granted(&self, question: &GrantQuestion) -> Option<Scope> {
-        self.grants.iter().find(|(_, grant)| covers(grant, question)).map(|(_, grant)| grant.scope.clone())
+        self.grants.iter().find(|given| given.answers(question)).map(|given| given.grant.scope.clone())
     }
 
-    fn add(&mut self, grant: Grant) {
-        if self.grants.iter().any(|(_, other)| *other == grant) {
+    /// Returns whether a grant holds in a run already.
+    fn holds(&self, grant: &Grant, run: RunId) -> bool {
+        self.grants.iter().any(|given| given.grant == *grant && given.holds_in(run))
+    }
+
+    fn add(&mut self, grant: Grant, run: RunId, is_restored: bool) {
+        let is_known = |given: &GivenGrant| given.grant == grant && (is_restored || !given.is_restored);
+        if self.grants.iter().any(|given| is_known(given) && given.holds_in(run)) {
             return;
         }
-        for open in self.open.extract_if(.., |open| covers(&grant, &open.question)) {
-            // Who no longer waits needs no release.
-            let _ = open.release.send(grant.scope.clone());
-        }
         self.given += 1;
-        self.grants.push((GrantId(self.given), grant));
+        let given = GivenGrant { id: GrantId(self.given), grant, run, is_restored };
+        for open in self.open.extract_if(.., |open| given.answers(&open.question)) {
+            // Who no longer waits needs no release.
+            let _ = open.release.send(given.grant.scope.clone());
+        }
+        self.grants.push(given);
+    }
+}
+
+impl GivenGrant {
+    fn holds_in(&self, run: RunId) -> bool {
+        !self.is_restored || self.run == run
+    }
+
+    fn answers(&self, question: &GrantQuestion) -> bool {
+        self.holds_in(question.run) && covers(&self.grant, question)
     }
 }
 

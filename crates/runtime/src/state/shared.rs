@@ -66,6 +66,8 @@ pub(crate) struct Shared {
     /// Runs in progress: none of them can be resumed.
     pub(crate) running: Mutex<HashMap<RunId, Weak<RunState>>>,
     pub(crate) broker: Broker,
+    /// Held while something is added to the record of a run that is not in progress.
+    pub(crate) appending: tokio::sync::Mutex<()>,
     pub(crate) usage: Mutex<UsageByModel>,
     pub(crate) messages: MessageLog,
     pub(crate) tasks: TaskTracker,

@@ -30,6 +30,7 @@ mod random_calls;
 mod resume;
 mod resumed_agents;
 mod resumed_budgets;
+mod resumed_grants;
 mod secrets;
 mod sessions;
 mod stopped_turns;
