@@ -155,8 +155,11 @@ pub enum EventBody {
         /// What it gave.
         #[serde(flatten)]
         result: CallResult,
-        /// How long it took.
+        /// How long it took since it was begun, or entered again by the process that continued the run.
         duration_ms: u64,
+        /// How long it ran in all processes together, without what it waited for people, if its time is limited.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ran_ms: Option<u64>,
         /// What it and everything below it used.
         usage: Usage,
     },

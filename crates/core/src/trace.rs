@@ -43,6 +43,9 @@ pub struct TraceCall {
     pub error: Option<Failure>,
     /// How long it took; `None` while it runs, or if it was interrupted.
     pub duration_ms: Option<u64>,
+    /// How long it ran, over restarts and without what it waited for people, if its time is limited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ran_ms: Option<u64>,
     /// What it and everything below it used.
     pub usage: Usage,
     /// The calls that it made, in the order of their start.
@@ -60,10 +63,11 @@ impl Trace {
                     indices.insert(event.call.id.clone(), flat.len());
                     flat.push((event.call.parent.clone(), started(event, *kind, name, input)));
                 }
-                EventBody::CallFinished { result, duration_ms, usage, .. } => {
+                EventBody::CallFinished { result, duration_ms, ran_ms, usage, .. } => {
                     let index = indices.get(&event.call.id);
                     if let Some((_, call)) = index.and_then(|index| flat.get_mut(*index)) {
                         call.finish(result, *duration_ms, *usage);
+                        call.ran_ms = *ran_ms;
                     }
                 }
                 _ => {}
@@ -142,6 +146,7 @@ fn started(event: &Event, kind: CallKind, name: &str, input: &Payload) -> TraceC
         output: None,
         error: None,
         duration_ms: None,
+        ran_ms: None,
         usage: Usage::default(),
         calls: Vec::new(),
     }

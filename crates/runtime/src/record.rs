@@ -4,6 +4,7 @@ pub(crate) mod changes;
 pub(crate) mod log;
 pub(crate) mod message_log;
 pub(crate) mod replay;
+pub(crate) mod running_time;
 pub(crate) mod store;
 pub(crate) mod subscribers;
 pub(crate) mod unknown;

@@ -14,5 +14,10 @@ pub(crate) async fn after(limit: Option<Duration>) {
 
 /// Milliseconds since an instant.
 pub(crate) fn milliseconds(since: Instant) -> u64 {
-    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+    whole_milliseconds(since.elapsed())
+}
+
+/// A duration in milliseconds.
+pub(crate) fn whole_milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -143,6 +143,7 @@ pub(crate) fn random_event(chance: &mut Chance, run: RunId, seq: u64) -> Arc<Eve
             name,
             result: result(chance),
             duration_ms: 3,
+            ran_ms: (chance.below(2) == 0).then_some(2),
             usage: usage(chance),
         },
         8 => EventBody::OutcomeSettled {

@@ -21,7 +21,7 @@ use crate::state::control;
 use crate::state::live::LiveCall;
 use crate::state::run_state::RunState;
 use crate::state::scope::RunScope;
-use crate::timing::milliseconds;
+use crate::timing::{milliseconds, whole_milliseconds};
 
 /// Performs one call: resolve, decide, execute, record.
 pub(crate) async fn call(scope: &RunScope, step: &Step, origin: CallOrigin, fork: bool) -> StepResult {
@@ -35,6 +35,7 @@ pub(crate) async fn call(scope: &RunScope, step: &Step, origin: CallOrigin, fork
     let live = LiveCall::below(&caller, step, origin, target.as_ref().ok().cloned(), run_limit);
     let registered = run.register(Arc::new(live));
     let call = &registered.call;
+    run.restore_running_time(call);
     begin(run, call);
 
     let performed = match target {
@@ -141,6 +142,7 @@ fn finish(run: &RunState, call: &LiveCall, outcome: &Outcome, started: Instant) 
         name: call.name.clone(),
         result,
         duration_ms: milliseconds(started),
+        ran_ms: call.running_time().map(whole_milliseconds),
         usage: call.usage().total(),
     };
     run.note(call, &call.info.id, body);

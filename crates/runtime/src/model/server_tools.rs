@@ -79,7 +79,8 @@ pub(crate) fn show(run: &RunState, call: &LiveCall, request: &Key, calls: &[Serv
         };
         run.log.note(&info, &info.id, started);
         let (result, usage) = (result_of(used), Usage::default());
-        run.log.note(&info, &info.id, EventBody::CallFinished { kind, name, result, duration_ms: 0, usage });
+        let body = EventBody::CallFinished { kind, name, result, duration_ms: 0, ran_ms: None, usage };
+        run.log.note(&info, &info.id, body);
     }
     run.budget.book_tool_calls(call.frame().ceiling, calls.len() as u64);
 }

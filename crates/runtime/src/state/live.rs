@@ -377,6 +377,12 @@ impl LiveCall {
         self.prepared.lock().insert(key, token);
     }
 
+    /// Returns how long a call with a time limit has been running.
+    pub(crate) fn running_time(&self) -> Option<Duration> {
+        let watch = self.watch.as_ref().filter(|_| self.time_limit.is_some());
+        watch.map(|watch| watch.elapsed())
+    }
+
     /// Returns whether this is the call that a run was started for.
     pub(crate) fn is_top(&self) -> bool {
         self.parent.as_ref().is_some_and(|parent| parent.parent.is_none())

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::budget::{Budget, CeilingId, Ceilings};
 use crate::record::log::RunLog;
 use crate::record::replay::{RecordedAttempt, Replay};
+use crate::record::running_time::running_time;
 use crate::record::store::GivenAnswer;
 use crate::record::unknown::UnknownCall;
 use crate::state::in_flight::InFlight;
@@ -308,6 +309,14 @@ impl RunState {
     pub(crate) fn book_call(&self, call: &LiveCall) {
         if call.origin != CallOrigin::Embedder {
             self.budget.book_tool_calls(call.callers_frame().ceiling, 1);
+        }
+    }
+
+    /// Lets the stopwatch of a call go on where it was when an earlier process broke off.
+    pub(crate) fn restore_running_time(&self, call: &LiveCall) {
+        let is_entered_again = self.replay.as_ref().is_some_and(|replay| replay.was_started(&call.info.id));
+        if let Some(watch) = call.watch.as_ref().filter(|_| is_entered_again && call.time_limit.is_some()) {
+            watch.advance(running_time(&self.log.events(), &call.info.id));
         }
     }
 

@@ -61,6 +61,12 @@ impl Stopwatch {
         Arc::new(Self { parent, state: Mutex::new(state), changed: Notify::new() })
     }
 
+    /// Adds running time from before this process.
+    pub(crate) fn advance(&self, earlier: Duration) {
+        self.state.lock().elapsed += earlier;
+        self.changed.notify_waiters();
+    }
+
     /// Returns the running time so far.
     pub(crate) fn elapsed(&self) -> Duration {
         let state = self.state.lock();

@@ -154,7 +154,10 @@ impl Driver {
 
     fn finishes(&mut self, who: &Who, kind: CallKind, result: CallResult, usage: Usage) {
         let name = who.path.rsplit(" > ").next().unwrap_or_default().into();
-        self.read(&event(who, EventBody::CallFinished { kind, name, result, duration_ms: TIME, usage }));
+        self.read(&event(
+            who,
+            EventBody::CallFinished { kind, name, result, duration_ms: TIME, ran_ms: None, usage },
+        ));
     }
 
     pub(super) fn returns(&mut self, who: &Who, words: &str) {
