@@ -39,6 +39,10 @@ pub trait Model: Send + Sync {
 
     /// Opens a session for one agent call.
     fn open(&self) -> Box<dyn ModelSession>;
+
+    /// Tells the model that a run goes on in which it had answered so often before, failures included. Only models that
+    /// count their answers care.
+    fn resumed(&self, _answers: u64) {}
 }
 
 /// One agent call's side of a model.
@@ -55,6 +59,9 @@ pub trait ModelSession: Send {
     fn fork(&self) -> Option<Box<dyn ModelSession>> {
         None
     }
+
+    /// Tells the session, before its first request, that its call goes on in which the model had answered so often before.
+    fn resumed(&mut self, _answers: u64) {}
 }
 
 /// The parts of an answer as they arrive.
@@ -485,6 +492,10 @@ impl ModelError {
 pub trait Models: Send + Sync {
     /// Returns the model of that name.
     fn resolve(&self, name: &str) -> Result<Arc<dyn Model>, ModelError>;
+
+    /// Tells a model of the catalog that a run goes on in which it had answered so often before, as
+    /// [`Model::resumed`] does.
+    fn resumed(&self, _name: &str, _answers: u64) {}
 
     /// Returns the keys and passwords that the catalog knows now. The runtime masks them in what tools return and print;
     /// it asks again whenever it has resolved a model.

@@ -265,6 +265,14 @@ impl Models for StandardModels {
         self.known_secrets().values()
     }
 
+    fn resumed(&self, name: &str, answers: u64) {
+        let is_offline = self.added.contains_key(name) || provider_of(name) == "script";
+        // One that cannot be found any more is reported when it is asked.
+        if let Some(model) = is_offline.then(|| self.resolve(name).ok()).flatten() {
+            model.resumed(answers);
+        }
+    }
+
     fn resolve(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
         let name = canonical(self.aliases.get(name).map_or(name, String::as_str));
         if let Some(model) = self.added.get(&name) {

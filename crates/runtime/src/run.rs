@@ -4,6 +4,7 @@
 //! and the task still closes what it opened.
 
 pub(crate) mod approval;
+mod continued;
 pub(crate) mod ending;
 pub(crate) mod report;
 pub(crate) mod revocation;
@@ -20,9 +21,8 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use llm_do_core::{
     ApprovalMode, Approver, Attachment, CallInfo, CallOrigin, Context, Conversation, Effect, Engine, Event,
-    EventBody, Failure, FailureKind, Halt, Input, Key, Limits, Message, ModelChoice, ModelError,
-    ModelErrorKind, ModelResult, Name, Outcome, Output, Payload, ProjectChanges, ProjectState, RunId,
-    RunStart, Settlement, Step, StepKind, StepResult, nearest,
+    EventBody, Failure, FailureKind, Halt, Input, Key, Limits, Message, ModelChoice, Name, Outcome, Output,
+    Payload, ProjectChanges, ProjectState, RunId, RunStart, Settlement, Step, StepKind, StepResult, nearest,
 };
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -466,13 +466,8 @@ async fn begin(
         let start = run_start(run, entry, input, ordinal);
         return run.log.commit(root, &key, EventBody::RunStarted(Box::new(start)), Durability::Process).await;
     };
-    for grant in replay.grants() {
-        if !run.shared.broker.restore(grant.clone(), run.id) {
-            run.log.note(root, &key, EventBody::GrantRevoked { grant: grant.clone() });
-        }
-    }
+    continued::restore(run, root, replay);
     let changes = run.options.changes.clone();
-    replay.created().iter().for_each(|(name, creator)| run.shared.restore_creator(name, creator));
     let limits = run.options.new_limits.clone();
     let state = Box::new(run.shared.project_state());
     let changed = changes.concern_project();
@@ -482,7 +477,7 @@ async fn begin(
         let body = EventBody::OutcomeSettled { settlement: settlement.clone() };
         run.log.commit(&call.call, &call.step, body, Durability::Power).await?;
     }
-    note_unanswered(run, replay);
+    continued::note_unanswered(run, replay);
     change_notices(&run.options.changes).into_iter().for_each(|text| run.notice(root, text));
     Ok(())
 }
@@ -498,18 +493,6 @@ fn change_notices(changes: &ProjectChanges) -> Vec<String> {
         format!("this run was recorded by version {earlier} of this program, and is continued by {BUILD}")
     });
     project.into_iter().chain(build).collect()
-}
-
-/// Records that requests will never be answered, as the run was broken off first. Each may have been charged.
-fn note_unanswered(run: &RunState, replay: &Replay) {
-    for (step, asked) in replay.unanswered() {
-        let message = "the run was broken off before the answer was recorded";
-        let error = ModelError::new(ModelErrorKind::Truncated, message);
-        let cost = run.priced_cost(&asked.model, asked.cost.clone());
-        let result = ModelResult::Failed { error: ModelError { cost, ..error } };
-        let body = EventBody::ModelResponse { model: asked.model.clone(), result, duration_ms: 0 };
-        run.log.note(&asked.call, step, body);
-    }
 }
 
 /// What the record says about how a run was started.

@@ -4,7 +4,8 @@
 //! otherwise the next reply without one is given. Which one is next depends on how the script was made:
 //!
 //! - [`Script::new`]: in order, each once, over all calls that share the model. A reply is taken when the
-//!   request begins, even if it is abandoned.
+//!   request begins, even if it is abandoned. A run that is entered again goes on after as many replies as it
+//!   had; replies with a condition count like others.
 //! - [`Script::each_call`]: in order, and every call starts from the first reply again.
 //! - [`Script::by_turn`]: the reply with the number of the turn, counted in the conversation. The script keeps
 //!   nothing in memory, so a run that is entered again gets the replies that it would have got.
@@ -183,6 +184,14 @@ impl Script {
         ModelError::new(ModelErrorKind::Invalid, format!("the script `{}` {what}", self.name))
     }
 
+    /// Goes on after so many replies, unless more were given already.
+    fn pass_over(&self, answers: u64) {
+        let mut progress = self.progress.lock();
+        let answers = usize::try_from(answers).unwrap_or(usize::MAX);
+        progress.next = progress.next.max(answers);
+        progress.given = progress.given.max(answers);
+    }
+
     fn origin(&self) -> Origin {
         Origin { provider: "script".to_owned(), model: self.name.to_string(), data: serde_json::Value::Null }
     }
@@ -231,6 +240,12 @@ impl Model for Script {
         }
         Box::new(ScriptSession { origin: script.origin(), script, turns: TurnCount::default() })
     }
+
+    fn resumed(&self, answers: u64) {
+        if self.mode == ScriptMode::InOrder {
+            self.pass_over(answers);
+        }
+    }
 }
 
 struct ScriptSession {
@@ -240,6 +255,12 @@ struct ScriptSession {
 }
 
 impl ModelSession for ScriptSession {
+    fn resumed(&mut self, answers: u64) {
+        if self.script.mode == ScriptMode::EachCall {
+            self.script.pass_over(answers);
+        }
+    }
+
     fn request<'a>(
         &'a mut self,
         request: ModelRequest<'a>,

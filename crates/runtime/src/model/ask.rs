@@ -261,7 +261,10 @@ impl Asking<'_> {
             ModelChoice::Given(model) => model.clone(),
             ModelChoice::Named(name) => self.run.shared.resolve_model(name)?,
         };
-        let session = model.open();
+        let mut session = model.open();
+        if let Some(replay) = &self.run.replay {
+            session.resumed(replay.answers_of(model.name(), Some(&self.call.info.id)));
+        }
         conversation_state.model_handles.reserve_exact(1); // few agents ever turn to a second model
         conversation_state.model_handles.push(ModelHandle { name: choice.name().clone(), model, session });
         Ok(conversation_state.model_handles.len() - 1)

@@ -58,6 +58,8 @@ pub(crate) struct RecordedAttempt {
     reserved: Option<Reserved>,
     pub(crate) cost: AttemptCost,
     is_answered: bool,
+    /// Whether the process that asked ended before it was answered.
+    is_lost: bool,
 }
 
 impl RecordedAttempt {
@@ -122,8 +124,13 @@ impl Replay {
                 self.note_grant(&key, decision);
                 self.decisions.insert(key, decision.clone());
             }
+            EventBody::RunResumed { changed, .. } => {
+                if *changed {
+                    self.outdate_decisions();
+                }
+                self.attempts.values_mut().flatten().for_each(|asked| asked.is_lost |= !asked.is_answered);
+            }
             EventBody::GrantRevoked { grant } => self.grants.retain(|(_, given)| given != grant),
-            EventBody::RunResumed { changed: true, .. } => self.outdate_decisions(),
             EventBody::ModelRequest { model, messages, kept, instructions, head, reserved, .. } => {
                 self.attempts.entry(event.call.id.clone()).or_default().push(RecordedAttempt {
                     step: key.clone(),
@@ -132,6 +139,7 @@ impl Replay {
                     reserved: *reserved,
                     cost: AttemptCost::default(),
                     is_answered: false,
+                    is_lost: false,
                 });
                 // Another attempt of the same request has no new messages.
                 self.requests.entry(key).or_insert_with(|| RecordedRequest {
@@ -288,6 +296,19 @@ impl Replay {
     pub(crate) fn attempts_at(&self, call: &Key, step: &Key) -> u32 {
         let count = self.attempts_of(call).filter(|asked| asked.step == *step).count();
         u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    /// Returns how often a model has answered, in a call or in the whole run, failures included.
+    pub(crate) fn answers_of(&self, model: &Name, call: Option<&Key>) -> u64 {
+        let asked = self.attempts.iter().filter(|(caller, _)| call.is_none_or(|call| call == *caller));
+        let answered =
+            |asked: &&RecordedAttempt| asked.is_answered && !asked.is_lost && asked.model == *model;
+        asked.flat_map(|(_, asked)| asked).filter(answered).count() as u64
+    }
+
+    /// Returns the models that were asked.
+    pub(crate) fn models(&self) -> BTreeSet<&Name> {
+        self.attempts.values().flatten().map(|asked| &asked.model).collect()
     }
 
     /// Returns the requests of which the record does not say what became of them, with their steps.
