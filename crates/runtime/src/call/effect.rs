@@ -68,6 +68,10 @@ pub(crate) async fn run(
         Ended::TimedOut => Outcome::Failed(timed_out(call)),
         Ended::Halted(halt) => return Err(halt),
     };
+    // Code that reacts to the end of its run often answers with an error. That is no result if a resumed run may ask again.
+    if matches!(outcome, Outcome::Failed(_)) && scope.run.cancel.is_cancelled() && step.effect.may_repeat() {
+        return Err(Halt::Interrupted);
+    }
     // Made only now: a key may have been opened while the tool ran.
     Ok(scope.run.shared.redactor().outcome(outcome, precondition.as_ref()))
 }

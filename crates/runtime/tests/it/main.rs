@@ -32,6 +32,7 @@ mod resumed_agents;
 mod resumed_budgets;
 mod resumed_grants;
 mod resumed_models;
+mod resumed_outcomes;
 mod resumed_time;
 mod secrets;
 mod sessions;

@@ -1,0 +1,61 @@
+//! What counts as the outcome of a step when a run is resumed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use llm_do_core::{AgentSpec, Approval, Effect, EventBody, Output, Status, ToolError};
+use llm_do_models::{Script, asks, says};
+use llm_do_runtime::{MemoryStore, Runtime};
+use llm_do_testing::{FunctionTool, TestProject, TestRun};
+use serde_json::json;
+
+/// A tool that answers with an error when it is told to end, and otherwise does its work. It counts how often it ran.
+fn patient(store: &MemoryStore, effect: Effect, is_done: bool, count: &Arc<AtomicUsize>) -> Runtime {
+    let count = count.clone();
+    let tool = FunctionTool::new("patient", move |_, call| {
+        count.fetch_add(1, Ordering::SeqCst);
+        async move {
+            if is_done {
+                return Ok(Output::text("worked"));
+            }
+            call.cancellation().cancelled().await;
+            Err(ToolError::new("cancelled"))
+        }
+    });
+    let store = Arc::new(store.clone());
+    TestProject::new()
+        .agent(AgentSpec::new("main", "x").tool("patient").model(Script::by_turn([
+            asks("patient", json!({})),
+            says("done"),
+        ])))
+        .tool(tool.define(|tool| {
+            tool.effect = effect;
+            tool.approval = Approval::PreApproved;
+        }))
+        .runtime(move |runtime| runtime.store(store))
+        .build()
+}
+
+/// Interrupts a tool and resumes the run; returns what the tool gave at last, and how often it ran.
+async fn interrupted(effect: Effect) -> (String, usize) {
+    let (kept, count) = (MemoryStore::default(), Arc::new(AtomicUsize::new(0)));
+    let run = patient(&kept, effect, false, &count).run("main", "go").start();
+    let mut events = run.events();
+    while !matches!(events.next().await.unwrap().body, EventBody::CallExecuting { .. }) {}
+    run.cancel();
+    let error = run.await.unwrap_err();
+    assert_eq!((error.status(), error.report.can_resume), (Status::Interrupted, true));
+    let resumed = patient(&kept, effect, true, &count).resume(error.report.id).await.unwrap();
+    let again = TestRun::of(resumed.await);
+    assert_eq!(&*again.answer(), "done");
+    (again.tool_results().remove(0), count.load(Ordering::SeqCst))
+}
+
+#[tokio::test]
+async fn an_error_of_a_tool_that_was_told_to_end_is_not_its_result_if_it_may_be_repeated() {
+    for effect in [Effect::Pure, Effect::Idempotent, Effect::Calls] {
+        assert_eq!(interrupted(effect).await, ("worked".to_owned(), 2), "{effect:?}");
+    }
+    let (result, count) = interrupted(Effect::Once).await;
+    assert!(result.contains("cancelled") && count == 1, "{result}, {count}");
+}
