@@ -106,6 +106,9 @@ impl Embedded {
     /// Answers with the recorded end of a step, and books what it had used.
     async fn read_back(&self, step: Step, outcome: Outcome) -> StepResult {
         let call = self.run.live(&step.call)?;
+        if self.run.replay.as_ref().is_some_and(|replay| replay.was_unasked(&step.key)) {
+            self.run.mark_unasked();
+        }
         match step.kind {
             StepKind::Call { origin, .. } => {
                 self.run.book_finished(&call, &step.key);

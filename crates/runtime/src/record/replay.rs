@@ -26,6 +26,8 @@ pub(crate) struct Replay {
     asked: HashMap<Key, Arc<ApprovalRequest>>,
     /// The decisions that are made anew, because the project changed after them.
     outdated: HashSet<Key>,
+    /// The decisions that refused something because nobody could be asked.
+    unasked: BTreeSet<Key>,
     /// The grants that came with decisions and were not taken back, by step.
     grants: Vec<(Key, Grant)>,
     responses: HashMap<Key, (Name, Arc<ModelResponse>)>,
@@ -122,6 +124,7 @@ impl Replay {
                 self.asked.remove(id);
                 self.outdated.remove(&key);
                 self.note_grant(&key, decision);
+                self.add_unasked(&key, decision);
                 self.decisions.insert(key, decision.clone());
             }
             EventBody::RunResumed { changed, .. } => {
@@ -166,6 +169,15 @@ impl Replay {
             && let Some(grant) = &permit.grant
         {
             self.grants.push((step.clone(), Grant::clone(grant)));
+        }
+    }
+
+    fn add_unasked(&mut self, step: &Key, decision: &Decision) {
+        match decision {
+            Decision::Refuse(failure) if failure.kind == FailureKind::Unasked => {
+                self.unasked.insert(step.clone());
+            }
+            _ => drop(self.unasked.remove(step)),
         }
     }
 
@@ -255,6 +267,12 @@ impl Replay {
     /// Returns a request that was recorded and not decided about.
     pub(crate) fn open_request(&self, id: &Key) -> Option<&ApprovalRequest> {
         self.asked.get(id).map(|request| &**request)
+    }
+
+    /// Returns whether a decision, or one in a call, was that nobody could be asked.
+    pub(crate) fn was_unasked(&self, step: &Key) -> bool {
+        let mut below = self.unasked.range::<str, _>(bounds(&range_below(step)));
+        self.unasked.contains(step) || below.next().is_some()
     }
 
     /// Returns what a call was permitted to do.

@@ -3,11 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use llm_do_core::{AgentSpec, Approval, Effect, EventBody, Output, Status, ToolError};
+use llm_do_core::{
+    AgentSpec, Answer, Approval, ApprovalRequest, Effect, Event, EventBody, Output, Status, ToolError,
+};
 use llm_do_models::{Script, asks, says};
 use llm_do_runtime::{MemoryStore, Runtime};
 use llm_do_testing::{FunctionTool, TestProject, TestRun};
 use serde_json::json;
+
+use crate::resume::cut_after;
 
 /// A tool that answers with an error when it is told to end, and otherwise does its work. It counts how often it ran.
 fn patient(store: &MemoryStore, effect: Effect, is_done: bool, count: &Arc<AtomicUsize>) -> Runtime {
@@ -24,10 +28,11 @@ fn patient(store: &MemoryStore, effect: Effect, is_done: bool, count: &Arc<Atomi
     });
     let store = Arc::new(store.clone());
     TestProject::new()
-        .agent(AgentSpec::new("main", "x").tool("patient").model(Script::by_turn([
-            asks("patient", json!({})),
-            says("done"),
-        ])))
+        .agent(
+            AgentSpec::new("main", "x")
+                .tool("patient")
+                .model(Script::by_turn([asks("patient", json!({})), says("done")])),
+        )
         .tool(tool.define(|tool| {
             tool.effect = effect;
             tool.approval = Approval::PreApproved;
@@ -58,4 +63,45 @@ async fn an_error_of_a_tool_that_was_told_to_end_is_not_its_result_if_it_may_be_
     }
     let (result, count) = interrupted(Effect::Once).await;
     assert!(result.contains("cancelled") && count == 1, "{result}, {count}");
+}
+
+/// Asks for approvals, in another agent and at the top. Somebody may be there who allows everything.
+fn asking(store: &MemoryStore, is_somebody_there: bool) -> Runtime {
+    let act = FunctionTool::new("act", |_, _| async { Ok(Output::text("acted")) });
+    let main = Script::by_turn([asks("child", json!({"input": "x"})), asks("act", json!({})), says("done")]);
+    let child = Script::by_turn([asks("act", json!({})), says("child is done")]);
+    let store = Arc::new(store.clone());
+    TestProject::new()
+        .agent(AgentSpec::new("main", "x").tool("act").toolset("child").model(main))
+        .agent(AgentSpec::new("child", "y").tool("act").model(child))
+        .tool(act)
+        .runtime(move |runtime| {
+            let runtime = runtime.store(store);
+            match is_somebody_there {
+                true => runtime.approver(|_: ApprovalRequest| async { Answer::Once }),
+                false => runtime,
+            }
+        })
+        .build()
+}
+
+#[tokio::test]
+async fn that_nobody_could_be_asked_is_known_after_a_restart() {
+    let kept = MemoryStore::default();
+    let first = asking(&kept, false).run("main", "go").await.unwrap();
+    assert!(first.nobody_to_ask);
+    let known_after = async |key: &str| {
+        let last = |event: &Event| {
+            let is_end =
+                matches!(event.body, EventBody::CallFinished { .. } | EventBody::ApprovalDecided { .. });
+            event.key == key && (is_end || matches!(event.body, EventBody::ModelResponse { .. }))
+        };
+        let cut = cut_after(&kept, first.id, last).await;
+        let again = asking(&cut, true).resume(first.id).await.unwrap().await.unwrap();
+        assert_eq!(&*again.text(), "done");
+        again.nobody_to_ask
+    };
+    assert!(!known_after("1/t1/model").await, "nobody was asked yet");
+    assert!(known_after("1/t1/tool/0/t1/tool/0/gate").await, "in a call that goes on");
+    assert!(known_after("1/t1/tool/0").await, "in a call that is done");
 }
