@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use llm_do_core::{
     ApprovalRequest, AttemptCost, CallInfo, CallResult, Decision, Effect, Event, EventBody, Failure,
-    FailureKind, Grant, Head, Key, Message, ModelResponse, ModelResult, Name, Outcome, Permit, Quantity,
-    Reserved, Settlement, Step, StepKind,
+    FailureKind, Grant, Head, Key, Message, ModelError, ModelResponse, ModelResult, Name, Outcome, Permit,
+    Quantity, Reserved, Settlement, Step, StepKind,
 };
 
 use crate::budget::Amount;
@@ -31,6 +31,8 @@ pub(crate) struct Replay {
     /// The grants that came with decisions and were not taken back, by step.
     grants: Vec<(Key, Grant)>,
     responses: HashMap<Key, (Name, Arc<ModelResponse>)>,
+    /// The last failed request of each step, unless the step was answered.
+    failed: HashMap<Key, FailedRequest>,
     requests: HashMap<Key, RecordedRequest>,
     samples: HashMap<Key, u64>,
     /// The requests, by the call that made them.
@@ -49,6 +51,26 @@ pub(crate) struct RecordedRequest {
     /// How many earlier messages were still valid, if not all.
     pub(crate) kept: Option<usize>,
     instructions: Option<Arc<str>>,
+}
+
+/// A request that failed.
+#[derive(Debug)]
+struct FailedRequest {
+    model: Name,
+    error: ModelError,
+    /// Whether another model had failed before in this step: then all of them were down, or the run would have gone on.
+    is_fallback: bool,
+}
+
+impl FailedRequest {
+    /// Returns the failure that the caller of the agent reads; none where the run could not go on, so the step is done again.
+    fn outcome(&self) -> Option<Outcome> {
+        if self.is_fallback || self.error.kind.is_outage() {
+            return None;
+        }
+        let message = format!("{} (model `{}`)", self.error, self.model);
+        Some(Outcome::Failed(Failure::new(FailureKind::Model, message)))
+    }
 }
 
 /// One request to a model, and what it cost.
@@ -131,6 +153,7 @@ impl Replay {
                 if *changed {
                     self.outdate_decisions();
                 }
+                self.failed.retain(|_, failed| failed.outcome().is_some());
                 self.attempts.values_mut().flatten().for_each(|asked| asked.is_lost |= !asked.is_answered);
             }
             EventBody::GrantRevoked { grant } => self.grants.retain(|(_, given)| given != grant),
@@ -205,10 +228,18 @@ impl Replay {
     fn add_response(&mut self, event: &Event, model: &Name, result: &ModelResult) {
         let cost = match result {
             ModelResult::Response(response) => {
+                self.failed.remove(&event.key);
                 self.responses.insert(event.key.clone(), (model.clone(), response.clone()));
                 AttemptCost::of_answer(&response.usage)
             }
-            ModelResult::Failed { error } => error.cost.clone(),
+            ModelResult::Failed { error } => {
+                let earlier = self.failed.get(&event.key);
+                let is_fallback =
+                    earlier.is_some_and(|earlier| earlier.is_fallback || earlier.model != *model);
+                let failed = FailedRequest { model: model.clone(), error: error.clone(), is_fallback };
+                self.failed.insert(event.key.clone(), failed);
+                error.cost.clone()
+            }
         };
         let attempts = self.attempts.get_mut(&event.call.id);
         // The last one: earlier ones of the step were answered, or never will be.
@@ -225,7 +256,9 @@ impl Replay {
             StepKind::Call { .. } => self.finished.get(key).cloned(),
             StepKind::Gate { .. } => self.decisions.get(key).cloned().map(Outcome::Decision),
             StepKind::Model { .. } => {
-                self.responses.get(key).map(|(_, response)| Outcome::Response(response.clone()))
+                let answered =
+                    self.responses.get(key).map(|(_, response)| Outcome::Response(response.clone()));
+                answered.or_else(|| self.failed.get(key)?.outcome())
             }
             StepKind::Sample(_) => self.samples.get(key).copied().map(Outcome::Sample),
             StepKind::Effect { .. } | StepKind::Agent { .. } => None,

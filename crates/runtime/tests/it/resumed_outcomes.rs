@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use llm_do_core::{
-    AgentSpec, Answer, Approval, ApprovalRequest, Effect, Event, EventBody, Output, Status, ToolError,
+    AgentSpec, Answer, Approval, ApprovalRequest, Effect, Event, EventBody, ModelErrorKind, Output, RunId,
+    Status, ToolError,
 };
-use llm_do_models::{Script, asks, says};
+use llm_do_models::{Script, asks, fails, says};
 use llm_do_runtime::{MemoryStore, Runtime};
 use llm_do_testing::{FunctionTool, TestProject, TestRun};
 use serde_json::json;
@@ -104,4 +105,57 @@ async fn that_nobody_could_be_asked_is_known_after_a_restart() {
     assert!(!known_after("1/t1/model").await, "nobody was asked yet");
     assert!(known_after("1/t1/tool/0/t1/tool/0/gate").await, "in a call that goes on");
     assert!(known_after("1/t1/tool/0").await, "in a call that is done");
+}
+
+/// An agent whose child may ask two models.
+fn with_child(store: &MemoryStore, first: Script, second: Script) -> Runtime {
+    let main = Script::by_turn([asks("child", json!({"input": "x"})), says("done")]);
+    let child =
+        AgentSpec::new("child", "y").model(first.named("first")).fallback_model(second.named("second"));
+    let store = Arc::new(store.clone());
+    TestProject::new()
+        .agent(AgentSpec::new("main", "x").toolset("child").model(main.named("main")))
+        .agent(child)
+        .runtime(move |runtime| runtime.store(store))
+        .build()
+}
+
+/// The record up to the last answer to the child.
+async fn cut_after_the_childs_answer(kept: &MemoryStore, run: RunId) -> MemoryStore {
+    let answered = |event: &Event| {
+        event.key == "1/t1/tool/0/t1/model" && matches!(event.body, EventBody::ModelResponse { .. })
+    };
+    cut_after(kept, run, answered).await
+}
+
+#[tokio::test]
+async fn a_request_that_the_provider_refused_is_not_made_again() {
+    let kept = MemoryStore::default();
+    let refuses = || Script::by_turn([fails(ModelErrorKind::Invalid, "too many tools")]);
+    let first = with_child(&kept, refuses(), refuses()).run("main", "go").await.unwrap();
+    let answers = || Script::by_turn([says("an answer")]);
+    // Also if the second process ends before it has recorded what followed.
+    let mut cut = cut_after_the_childs_answer(&kept, first.id).await;
+    for _ in 0..2 {
+        let run = with_child(&cut, answers(), answers()).resume(first.id).await.unwrap().await;
+        let again = TestRun::of(run);
+        assert_eq!(again.tool_results(), TestRun::of(Ok(first.clone())).tool_results());
+        assert!(again.tool_results()[0].contains("too many tools"), "{:?}", again.tool_results());
+        cut = cut_after(&cut, first.id, |event| matches!(event.body, EventBody::RunResumed { .. })).await;
+    }
+}
+
+#[tokio::test]
+async fn after_an_outage_all_models_are_asked_again() {
+    let kept = MemoryStore::default();
+    let down = Script::by_turn([fails(ModelErrorKind::Overloaded, "busy")]);
+    let refuses = Script::by_turn([fails(ModelErrorKind::Invalid, "too many tools")]);
+    let error = with_child(&kept, down, refuses).run("main", "go").await.unwrap_err();
+    assert_eq!(error.status(), Status::Provider);
+    let cut = cut_after_the_childs_answer(&kept, error.report.id).await;
+    for store in [kept, cut] {
+        let answers = || Script::by_turn([says("an answer")]);
+        let run = with_child(&store, answers(), answers()).resume(error.report.id).await.unwrap().await;
+        assert_eq!(TestRun::of(run).tool_results(), ["an answer"]);
+    }
 }
