@@ -176,6 +176,11 @@ pub enum EventBody {
         #[serde(flatten)]
         settlement: Settlement,
     },
+    /// A toolset was opened anew for a call that had used it before a restart, and what it kept is gone.
+    InstanceLost {
+        /// The toolset.
+        toolset: Name,
+    },
     /// A person took back a grant that the run had.
     GrantRevoked {
         /// What was granted.

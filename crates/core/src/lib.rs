@@ -92,7 +92,7 @@ pub use settings::{Effort, EffortLevels, ModelSettings, Thinking, ToolChoice};
 pub use template::{DEFAULT_TEMPLATE_BYTES, Template, TemplateError};
 pub use text::{counted, lookalikes, secret_word, visible, visible_json, visible_line, visible_prose};
 pub use tool::{
-    Access, Approved, Effect, Opening, StatelessToolset, Tool, ToolDefinition, ToolReply, Toolset,
+    Access, Approved, Effect, Opening, StatelessToolset, Survival, Tool, ToolDefinition, ToolReply, Toolset,
     ToolsetInstance, describe_call,
 };
 pub use trace::{Trace, TraceCall, TraceIntoIter, TraceIter};

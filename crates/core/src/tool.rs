@@ -218,6 +218,18 @@ impl Approved {
     }
 }
 
+/// What becomes of the state of a toolset instance if the process ends and the run goes on in another one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Survival {
+    /// There is none: an instance keeps nothing between calls.
+    Stateless,
+    /// A new instance is as the old one was.
+    Restorable,
+    /// It is gone, and the model is told so.
+    #[default]
+    Lost,
+}
+
 /// A named factory of tools. Each agent call opens its own instance and closes it on every way out.
 pub trait Toolset: Send + Sync {
     /// Returns the name by which agents list it.
@@ -229,6 +241,11 @@ pub trait Toolset: Send + Sync {
     /// Describes a tool as one agent sees it, where that differs.
     fn described_for(&self, definition: &Arc<ToolDefinition>, _agent: &AgentSpec) -> Arc<ToolDefinition> {
         definition.clone()
+    }
+
+    /// Says what becomes of the state of an instance if the process ends and the run goes on in another one.
+    fn survives(&self) -> Survival {
+        Survival::Lost
     }
 
     /// Opens an instance for one agent call.
@@ -282,6 +299,10 @@ impl Toolset for StatelessToolset {
 
     fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
         self.tools.0.iter().map(|tool| tool.definition().clone()).collect()
+    }
+
+    fn survives(&self) -> Survival {
+        Survival::Stateless
     }
 
     fn open<'a>(

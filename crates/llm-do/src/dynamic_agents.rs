@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use llm_do_core::{
-    Name, Opening, Schema, SchemaError, StatelessToolset, Tool, ToolDefinition, ToolError, Toolset,
+    Name, Opening, Schema, SchemaError, StatelessToolset, Survival, Tool, ToolDefinition, ToolError, Toolset,
     ToolsetInstance,
 };
 
@@ -80,6 +80,10 @@ impl Toolset for DynamicAgents {
 
     fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
         self.0.definitions()
+    }
+
+    fn survives(&self) -> Survival {
+        Survival::Stateless
     }
 
     /// The tools keep nothing between calls: what they make is the project's.

@@ -4,8 +4,8 @@ pub use crate::dynamic_agents::{
     AgentDefaults, CreatedAgent, DynamicAgents, NewAgent, create_agent, create_agent_within,
 };
 pub use llm_do_core::{
-    Access, Effect, Opening, StatelessToolset, Tool, ToolDefinition, ToolReply, Toolset, ToolsetChoice,
-    ToolsetInstance,
+    Access, Effect, Opening, StatelessToolset, Survival, Tool, ToolDefinition, ToolReply, Toolset,
+    ToolsetChoice, ToolsetInstance,
 };
 pub use llm_do_python::PythonSettings;
 pub use llm_do_runtime::{ToolsetSource, ToolsetSubset};

@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use llm_do_core::{
-    AgentSpec, ArgumentsError, Attachment, Context, Conversation, Effect, FINAL_ANSWER, Failure, FailureKind,
-    Halt, Head, HintAudience, Key, LinkedPrograms, Message, ModelResponse, Name, Outcome, Output, Part,
-    Payload, Schema, Step, StepKind, StepResult, StopReason, ToolCall, ToolChoice, ToolResult, Usage,
-    counted, join_problems, parse_strict,
+    AgentSpec, ArgumentsError, Attachment, Context, Conversation, Effect, EventBody, FINAL_ANSWER, Failure,
+    FailureKind, Halt, Head, HintAudience, Key, LinkedPrograms, Message, ModelResponse, Name, Outcome,
+    Output, Part, Payload, Schema, Step, StepKind, StepResult, StopReason, Survival, ToolCall, ToolChoice,
+    ToolResult, Usage, counted, join_problems, parse_strict,
 };
 
 use crate::call::caller::opener;
@@ -21,6 +21,7 @@ use crate::descriptors::{Descriptors, READER};
 use crate::input::prompt::{self, Opening};
 use crate::model::server_tools;
 use crate::project::plan::{Plan, WRAPPED, is_wrapped};
+use crate::record::used_tools::used_tools;
 use crate::state::control;
 use crate::state::fork;
 use crate::state::instances::Instances;
@@ -51,6 +52,7 @@ pub(crate) async fn run(scope: &RunScope, step: &Step) -> StepResult {
     };
     call.set_frame(frame.clone());
     run.book_earlier(&call, frame.ceiling);
+    note_lost_instances(run, &call, &frame);
     let alarm = Alarm::set(&call);
     let conversed = AssertUnwindSafe(converse(scope, &call, &frame, step)).catch_unwind().await;
     if !run.keeps_instances(&call) {
@@ -76,6 +78,23 @@ fn outage_of_a_fork(performed: StepResult, call: &LiveCall) -> StepResult {
             Ok(Outcome::Failed(Failure::new(FailureKind::Model, error.to_string())))
         }
         other => other,
+    }
+}
+
+/// Notes which toolsets had been used by the call before a restart and have lost what they kept.
+fn note_lost_instances(run: &RunState, call: &Arc<LiveCall>, frame: &AgentFrame) {
+    let plan = &frame.plan;
+    let is_lost = |slot: usize| plan.slots[slot].toolset.survives() == Survival::Lost;
+    let is_entered_again = run.replay.as_ref().is_some_and(|replay| replay.was_started(&call.info.id));
+    if !is_entered_again || run.keeps_instances(call) || !(0..plan.slots.len()).any(is_lost) {
+        return;
+    }
+    let used = used_tools(&run.log.events(), &call.info.id);
+    let slots = used.iter().filter_map(|name| plan.target_for_code(name)?.slot());
+    for slot in slots.filter(|slot| is_lost(*slot)) {
+        if let Some(toolset) = frame.instances.mark_lost(slot) {
+            run.note(call, &call.info.id, EventBody::InstanceLost { toolset: toolset.clone() });
+        }
     }
 }
 

@@ -8,3 +8,4 @@ pub(crate) mod running_time;
 pub(crate) mod store;
 pub(crate) mod subscribers;
 pub(crate) mod unknown;
+pub(crate) mod used_tools;

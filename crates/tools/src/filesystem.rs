@@ -38,7 +38,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use llm_do_core::{Name, Opening, Tool, ToolDefinition, ToolError, Toolset, ToolsetInstance};
+use llm_do_core::{Name, Opening, Survival, Tool, ToolDefinition, ToolError, Toolset, ToolsetInstance};
 use llm_do_secrets::SecretFiles;
 
 use crate::toolset_error::ToolsetError;
@@ -123,6 +123,10 @@ impl Toolset for Filesystem {
 
     fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
         self.tools.iter().map(|(_, definition)| definition.clone()).collect()
+    }
+
+    fn survives(&self) -> Survival {
+        Survival::Stateless
     }
 
     fn open<'a>(

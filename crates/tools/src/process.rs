@@ -14,7 +14,8 @@ use crate::toolset_error::ToolsetError;
 use futures::future::{self, BoxFuture};
 use llm_do_core::{
     Access, AgentSpec, Approval, Approved, CallContext, Effect, Failure, FailureKind, Name, Opening, Schema,
-    SchemaError, StatelessToolset, Tool, ToolDefinition, ToolError, ToolReply, Toolset, ToolsetInstance,
+    SchemaError, StatelessToolset, Survival, Tool, ToolDefinition, ToolError, ToolReply, Toolset,
+    ToolsetInstance,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -92,6 +93,10 @@ impl Toolset for Process {
         }
     }
 
+    fn survives(&self) -> Survival {
+        Survival::Stateless
+    }
+
     fn open<'a>(
         &'a self,
         opening: Opening<'a>,
@@ -107,6 +112,10 @@ impl Toolset for Stderr {
 
     fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
         self.0.definitions()
+    }
+
+    fn survives(&self) -> Survival {
+        Survival::Stateless
     }
 
     fn open<'a>(

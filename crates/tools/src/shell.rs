@@ -42,7 +42,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures::future::{self, BoxFuture};
-use llm_do_core::{Approval, Name, Opening, Tool, ToolDefinition, ToolError, Toolset, ToolsetInstance};
+use llm_do_core::{
+    Approval, Name, Opening, Survival, Tool, ToolDefinition, ToolError, Toolset, ToolsetInstance,
+};
 use llm_do_secrets::SecretFiles;
 use serde_json::Value;
 
@@ -201,6 +203,10 @@ impl Toolset for Shell {
 
     fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
         vec![self.definition.clone()]
+    }
+
+    fn survives(&self) -> Survival {
+        Survival::Stateless
     }
 
     fn open<'a>(

@@ -107,7 +107,7 @@ fn result(chance: &mut Chance) -> CallResult {
 pub(crate) fn random_event(chance: &mut Chance, run: RunId, seq: u64) -> Arc<Event> {
     let key = ["", "1", "1/t1/tool/0", "1/t1/tool/1", "2"][chance.below(5)];
     let name = Name::from(["main", "read_file", "é"][chance.below(3)]);
-    let body = match chance.below(15) {
+    let body = match chance.below(16) {
         0 => EventBody::CallStarted {
             kind: CallKind::Tool,
             name,
@@ -169,6 +169,7 @@ pub(crate) fn random_event(chance: &mut Chance, run: RunId, seq: u64) -> Arc<Eve
                 arguments: None,
             },
         },
+        13 => EventBody::InstanceLost { toolset: name },
         11 => EventBody::AgentAdded { name, creator: "main".into() },
         10 => {
             EventBody::BudgetExtended { limit_of: Key::from("1/t1"), what: Quantity::Cost, by: chance.bits() }

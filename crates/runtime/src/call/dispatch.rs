@@ -159,6 +159,7 @@ async fn permitted(scope: &RunScope, call: &Arc<LiveCall>) -> StepResult {
     call.cancel_state.mark_started();
     let outcome = execute(scope, call, &permit).await?;
     let outcome = attachments::receive(&scope.run, call, outcome).await;
+    let outcome = mention_loss(call, outcome);
     Ok(match outcome {
         // It is read as a jump or as settings, and shows itself what they are.
         Outcome::Value(_) if steers(call) => outcome,
@@ -192,7 +193,24 @@ fn step_of(call: &LiveCall, key: Key, kind: StepKind, payload: Payload, effect: 
 
 /// The assistant message stays as the provider sent it, so the result says which arguments were used.
 fn mention_edit(outcome: Outcome, used: &Payload) -> Outcome {
-    let note = format!("note: a person changed the arguments of this call to {}", used.text());
+    with_note(outcome, &format!("note: a person changed the arguments of this call to {}", used.text()))
+}
+
+/// What a toolset kept may be gone after a restart. The model reads that before the next result of the toolset.
+fn mention_loss(call: &LiveCall, outcome: Outcome) -> Outcome {
+    let slot = call.target.as_ref().and_then(CallTarget::slot).filter(|_| call.origin == CallOrigin::Model);
+    match slot.and_then(|slot| call.frame().instances.take_lost(slot)) {
+        None => outcome,
+        Some(toolset) => {
+            let note =
+                format!("note: the program was restarted: what `{toolset}` kept from earlier calls is gone");
+            with_note(outcome, &note)
+        }
+    }
+}
+
+/// Puts a line before a result.
+fn with_note(outcome: Outcome, note: &str) -> Outcome {
     match outcome {
         Outcome::Value(output) => {
             let text = format!("{note}\n{}", output.to_text());

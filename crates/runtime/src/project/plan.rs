@@ -124,6 +124,14 @@ impl CallTarget {
         }
     }
 
+    /// Returns the slot of the toolset that the tool is taken from.
+    pub(crate) fn slot(&self) -> Option<usize> {
+        match &self.kind {
+            TargetKind::Tool(ToolSource::Slot { slot, .. }) => Some(*slot),
+            TargetKind::Tool(ToolSource::Shared(_)) | TargetKind::Agent | TargetKind::Entry(_) => None,
+        }
+    }
+
     /// Describes the tool in other words.
     pub(crate) fn described(mut self, seen: &ToolDefinition) -> Self {
         self.define(ToolDefinition { toolset: self.definition.toolset.clone(), ..seen.clone() });

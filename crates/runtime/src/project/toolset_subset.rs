@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use llm_do_core::{AgentSpec, Name, Opening, Tool, ToolDefinition, ToolError, Toolset, ToolsetInstance};
+use llm_do_core::{
+    AgentSpec, Name, Opening, Survival, Tool, ToolDefinition, ToolError, Toolset, ToolsetInstance,
+};
 
 /// A toolset of which only some tools are offered.
 pub struct ToolsetSubset {
@@ -31,6 +33,10 @@ impl Toolset for ToolsetSubset {
 
     fn described_for(&self, definition: &Arc<ToolDefinition>, agent: &AgentSpec) -> Arc<ToolDefinition> {
         self.inner.described_for(definition, agent)
+    }
+
+    fn survives(&self) -> Survival {
+        self.inner.survives()
     }
 
     fn open<'a>(

@@ -1,5 +1,6 @@
 //! Toolset instances: opened for one agent call, closed exactly once on every way out.
 
+use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +28,8 @@ pub(crate) struct Instances {
     slots: Vec<OnceCell<Arc<dyn ToolsetInstance>>>,
     /// The names of their toolsets.
     names: Vec<Name>,
+    /// The slots whose earlier instances are gone, as long as the model has not been told.
+    lost: Mutex<BTreeSet<usize>>,
     closed: AtomicBool,
     notices: Arc<Mutex<Notices>>,
 }
@@ -67,7 +70,8 @@ impl Instances {
         let slots = plan.slots.iter().map(|_| OnceCell::new()).collect();
         let notices = Notices { sink: NoticeSink::none(), undelivered: Vec::new(), closed: false };
         let names = plan.slots.iter().map(|slot| slot.toolset.name().clone()).collect();
-        Self { slots, names, closed: AtomicBool::new(false), notices: Arc::new(Mutex::new(notices)) }
+        let (lost, closed) = (Mutex::default(), AtomicBool::new(false));
+        Self { slots, names, lost, closed, notices: Arc::new(Mutex::new(notices)) }
     }
 
     /// Sends the notices of the instances to a call from now on: a session uses them in one call after the other.
@@ -78,6 +82,16 @@ impl Instances {
             // What still cannot be delivered is kept.
             let _ = notices.send(text);
         }
+    }
+
+    /// Notes that what an earlier instance kept is gone; returns the toolset, unless that is noted already.
+    pub(crate) fn mark_lost(&self, slot: usize) -> Option<&Name> {
+        self.lost.lock().insert(slot).then(|| &self.names[slot])
+    }
+
+    /// Returns the toolset whose earlier instance is gone, the first time that it is asked for.
+    pub(crate) fn take_lost(&self, slot: usize) -> Option<&Name> {
+        self.lost.lock().remove(&slot).then(|| &self.names[slot])
     }
 
     /// Opens all toolsets of a plan.

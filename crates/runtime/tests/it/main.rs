@@ -31,6 +31,7 @@ mod resume;
 mod resumed_agents;
 mod resumed_budgets;
 mod resumed_grants;
+mod resumed_instances;
 mod resumed_models;
 mod resumed_outcomes;
 mod resumed_time;

@@ -16,8 +16,8 @@ pub use export::ExportSettings;
 use futures::future::BoxFuture;
 use llm_do_core::{
     Access, AgentSpec, Approval, Approved, CallContext, Cancellation, Effect, Failure, FailureKind, FromCall,
-    Key, Name, Need, NeedSpec, Opening, Output, Schema, SchemaError, StatelessToolset, Tool, ToolDefinition,
-    ToolError, ToolReply, Toolset, ToolsetInstance,
+    Key, Name, Need, NeedSpec, Opening, Output, Schema, SchemaError, StatelessToolset, Survival, Tool,
+    ToolDefinition, ToolError, ToolReply, Toolset, ToolsetInstance,
 };
 use llm_do_runtime::Descriptors;
 use serde::Deserialize;
@@ -160,6 +160,10 @@ impl Toolset for FileDescriptors {
             }),
             _ => definition.clone(),
         }
+    }
+
+    fn survives(&self) -> Survival {
+        Survival::Stateless
     }
 
     /// The tools keep nothing between calls: the descriptors are those of the agent call.
