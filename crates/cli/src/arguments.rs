@@ -365,6 +365,15 @@ pub(crate) struct RunOptions {
     pub(crate) no_record: bool,
 }
 
+/// What a run that goes on has sent to providers.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SentRequests {
+    /// All requests.
+    pub(crate) requests: usize,
+    /// Those that were answered, or refused.
+    pub(crate) answers: usize,
+}
+
 /// A recording in the place of the network.
 #[derive(Debug, Args)]
 pub(crate) struct CassetteArguments {
@@ -386,12 +395,32 @@ pub(crate) struct CassetteArguments {
 impl CassetteArguments {
     /// Opens the cassette that is named.
     pub(crate) fn open(&self) -> Result<Option<Cassette>, CommandError> {
-        let mode = match self.cassette_mode {
+        self.open_as(match self.cassette_mode {
             CassetteModeArgument::Auto => CassetteMode::Auto,
             CassetteModeArgument::Record => CassetteMode::Record,
             CassetteModeArgument::Replay => CassetteMode::Replay { strict: true },
             CassetteModeArgument::Lenient => CassetteMode::Replay { strict: false },
+        })
+    }
+
+    /// Opens the cassette that is named for a run that goes on. A recording goes on behind what it holds; one with more than
+    /// the requests of the run was replayed, and is replayed from where it was.
+    pub(crate) fn open_to_resume(&self, sent: &SentRequests) -> Result<Option<Cassette>, CommandError> {
+        let is_recording = match self.cassette_mode {
+            CassetteModeArgument::Auto => {
+                let cassette = self.open_as(CassetteMode::Auto)?;
+                cassette.is_none_or(|cassette| cassette.unused().len() <= sent.requests)
+            }
+            CassetteModeArgument::Record => true,
+            CassetteModeArgument::Replay | CassetteModeArgument::Lenient => false,
         };
+        if is_recording {
+            return self.open_as(CassetteMode::Append);
+        }
+        Ok(self.open()?.inspect(|cassette| cassette.pass_over(sent.answers)))
+    }
+
+    fn open_as(&self, mode: CassetteMode) -> Result<Option<Cassette>, CommandError> {
         let open = |path| {
             Cassette::open(path, mode).map_err(|error| {
                 let message = match std::error::Error::source(&error) {

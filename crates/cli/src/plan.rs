@@ -12,7 +12,7 @@ use llm_do::value::Name;
 use llm_do::{AgentSpec, Limits};
 
 use crate::approvals::{ProgramApprover, start_approver};
-use crate::arguments::{Approve, Output, RunOptions};
+use crate::arguments::{Approve, Output, RunOptions, SentRequests};
 use crate::chosen_model::ChosenModel;
 use crate::command_error::CommandError;
 use crate::config;
@@ -54,6 +54,28 @@ impl Plan {
         options: &RunOptions,
         front_end: FrontEndKind,
     ) -> Result<Self, CommandError> {
+        Self::with_cassette(project, location, options, front_end, || options.cassette.open())
+    }
+
+    /// Completes a project for a run that goes on, and has sent requests before.
+    pub(crate) fn to_resume(
+        project: LoadedProject,
+        location: &ProjectLocation,
+        options: &RunOptions,
+        front_end: FrontEndKind,
+        sent: &SentRequests,
+    ) -> Result<Self, CommandError> {
+        let cassette = || options.cassette.open_to_resume(sent);
+        Self::with_cassette(project, location, options, front_end, cassette)
+    }
+
+    fn with_cassette(
+        project: LoadedProject,
+        location: &ProjectLocation,
+        options: &RunOptions,
+        front_end: FrontEndKind,
+        cassette: impl FnOnce() -> Result<Option<Cassette>, CommandError>,
+    ) -> Result<Self, CommandError> {
         // First of all: nothing else may have opened a descriptor of that number.
         let approver = match (options.approvals_from.as_deref(), options.approve_with.as_deref()) {
             (Some(channel), _) => Some(ProgramApprover::open(channel)?),
@@ -66,7 +88,7 @@ impl Plan {
         let mode = mode(options).unwrap_or_else(|| config::mode_of(&project, user));
         check_answer_within(options)?;
         let limits = limits(&project, options);
-        let cassette = options.cassette.open()?;
+        let cassette = cassette()?;
         Ok(Self {
             project,
             environment,

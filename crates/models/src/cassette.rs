@@ -60,6 +60,8 @@ pub enum CassetteMode {
     Auto,
     /// Records, in place of what the file holds. That is kept until a provider has answered.
     Record,
+    /// Records behind what the file holds: for a run that goes on.
+    Append,
     /// Replays.
     Replay {
         /// Whether a request that was not recorded is an error. Otherwise the nearest unused exchange with the
@@ -84,6 +86,11 @@ impl Cassette {
                 let exchanges = format::read(&path, &warnings)?;
                 Tape::Replay(Arc::new(CassetteReplay::new(path, exchanges, strict, warnings.clone())))
             }
+            CassetteMode::Append if !path.exists() => Tape::record(path)?,
+            CassetteMode::Append => match format::read(&path, &warnings)? {
+                exchanges if exchanges.is_empty() => Tape::record(path)?,
+                exchanges => Tape::Recording(Arc::new(Recording::behind(path, &exchanges)?)),
+            },
             CassetteMode::Auto if !path.exists() => Tape::record(path)?,
             CassetteMode::Auto => match format::read(&path, &warnings)? {
                 exchanges if exchanges.is_empty() && !warnings.all().is_empty() => {
@@ -111,6 +118,13 @@ impl Cassette {
         match &self.tape {
             Tape::Recording(recording) => recording.hide(secrets),
             Tape::Replay(replay) => replay.hide(secrets),
+        }
+    }
+
+    /// Leaves out the first exchanges, which an earlier process has used: for a run that goes on.
+    pub fn pass_over(&self, exchanges: usize) {
+        if let Tape::Replay(replay) = &self.tape {
+            replay.pass_over(exchanges);
         }
     }
 

@@ -9,7 +9,7 @@ use llm_do::record::{ProjectBundle, ProjectSource, ProjectState, changed_parts, 
 use llm_do_core::RunStart;
 use llm_do_record::{Reader, RecordedState, RunSummary, short_id};
 
-use crate::arguments::{ProjectArguments, ResumeArguments};
+use crate::arguments::{ProjectArguments, ResumeArguments, SentRequests};
 use crate::changed_project::{self, ChangedChoice, ChangedProject};
 use crate::command_error::CommandError;
 use crate::controller::{self, Task};
@@ -77,7 +77,7 @@ fn resume_one(arguments: &ResumeArguments, id: &str) -> Result<Exit, CommandErro
     if !is_decided {
         changed_project::check_tools(run.id, &parts)?;
     }
-    let plan = Plan::new(project, &location, &arguments.options, kind)?;
+    let plan = Plan::to_resume(project, &location, &arguments.options, kind, &sent_requests(&events))?;
     note_mode(start.mode, plan.mode);
     controller::execute(plan, Task::Resume { run: run.id, settlements })
 }
@@ -137,6 +137,20 @@ fn refuse_ended(reader: &Reader, run: &RunSummary) -> Result<(), CommandError> {
         format!("run {id} cannot be resumed, it has ended ({state}{error})"),
         format!("`llm-do show {id}` shows what it did"),
     ))
+}
+
+/// What the run has sent to providers. Models of scripts and tests send nothing.
+fn sent_requests(events: &[Arc<Event>]) -> SentRequests {
+    let is_remote = |model: &str| !matches!(model.split(':').next(), Some("script" | "test"));
+    let mut sent = SentRequests::default();
+    for event in events {
+        match &event.body {
+            EventBody::ModelRequest { model, .. } => sent.requests += usize::from(is_remote(model)),
+            EventBody::ModelResponse { model, .. } => sent.answers += usize::from(is_remote(model)),
+            _ => {}
+        }
+    }
+    sent
 }
 
 /// What the run was started with.

@@ -151,6 +151,24 @@ fn a_recording_answers_without_network_and_key() {
 }
 
 #[test]
+fn a_recording_goes_on_when_its_run_is_resumed() {
+    let sandbox = agent();
+    let down = refuses(503, "busy").header("x-should-retry", "false");
+    let tape = ["run", ".", "hello", "--cassette", "tape.jsonl"];
+    run_beside(&sandbox, vec![down], &tape).0.ended(3);
+    let resume = ["resume", "last", "--cassette", "tape.jsonl"];
+    let (resumed, _) = run_beside(&sandbox, vec![says("Good morning.")], &resume);
+    assert_eq!(resumed.ended(0).stdout, "Good morning.\n");
+    let text = std::fs::read_to_string(sandbox.path("tape.jsonl")).unwrap();
+    assert_eq!(text.lines().count(), 3, "{text}");
+
+    // A run that replays it goes on with what comes next in it.
+    asking(&sandbox, "http://127.0.0.1:9/v1", None, &tape).ended(3);
+    let replayed = asking(&sandbox, "http://127.0.0.1:9/v1", None, &resume).ended(0);
+    assert_eq!(replayed.stdout, "Good morning.\n");
+}
+
+#[test]
 fn an_interrupt_ends_the_wait_before_another_attempt() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let busy = refuses(503, "busy").header("retry-after", "50");

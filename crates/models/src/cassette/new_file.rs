@@ -1,9 +1,11 @@
 //! A file that takes the place of another when there is something in it.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::regular_file;
 
 /// A file that is written line by line, and which only its owner may read: prompts are private too.
 pub(super) struct NewFile {
@@ -36,6 +38,16 @@ impl NewFile {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(&temporary)?;
         Ok(Self { file, target: Some((temporary, path)), replaces, lines: 0 })
+    }
+
+    /// Opens a file to add lines to it. A last line that was cut while it was written is dropped.
+    pub(super) fn behind(path: &Path) -> io::Result<Self> {
+        let bytes = regular_file::read(path)?;
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let mut file = OpenOptions::new().write(true).open(path)?;
+        file.set_len(whole as u64)?;
+        file.seek(SeekFrom::End(0))?;
+        Ok(Self { file, target: None, replaces: false, lines: 0 })
     }
 
     /// Adds a line that outlives a crash.

@@ -55,6 +55,21 @@ impl Recording {
         }
     }
 
+    /// Goes on with a file that holds exchanges.
+    pub(super) fn behind(path: PathBuf, exchanges: &[(usize, Exchange)]) -> Result<Self, CassetteError> {
+        let begun = exchanges.iter().map(|(_, exchange)| exchange.number).max().unwrap_or_default();
+        match NewFile::behind(&path) {
+            Err(source) => Err(CassetteError::Unwritable { path, source }),
+            Ok(file) => Ok(Self {
+                path,
+                file: Mutex::new(file),
+                failure: Mutex::default(),
+                begun: AtomicU64::new(begun),
+                hidden: Mutex::default(),
+            }),
+        }
+    }
+
     pub(super) fn hide(&self, secrets: impl IntoIterator<Item = String>) {
         self.hidden.lock().extend(secrets);
     }

@@ -113,3 +113,30 @@ async fn a_full_disk_is_noticed_before_the_first_request() {
     let error = cassette.err().expect("a full disk must be noticed");
     assert!(error.to_string().starts_with("the cassette `/dev/full` cannot be written"), "{error}");
 }
+
+#[tokio::test]
+async fn a_recording_goes_on_behind_what_an_earlier_process_recorded() {
+    let place = Place::new();
+    let record = async |prompts: &[&str]| {
+        let cassette = place.open(CassetteMode::Append);
+        assert!(!cassette.is_replaying());
+        let answers = prompts.iter().map(|_| says(&[b"hello"]));
+        let transport = cassette.transport(provider(answers));
+        for text_of in prompts {
+            text(&transport, prompt(text_of)).await;
+        }
+        assert_eq!(cassette.unused(), Vec::<String>::new());
+    };
+    record(&["one", "two"]).await;
+    // The process was killed while it wrote the third line.
+    let whole = place.content();
+    std::fs::write(&place.path, format!("{whole}{{\"number\":3,\"requ")).unwrap();
+    record(&["three"]).await;
+    record(&[]).await;
+
+    let content = place.content();
+    assert!(content.starts_with(&whole), "{content}");
+    assert_eq!(content.lines().count(), 4);
+    assert!(content.lines().last().unwrap().starts_with("{\"number\":3,"), "{content}");
+    assert_eq!(place.replayed().unused().len(), 3);
+}

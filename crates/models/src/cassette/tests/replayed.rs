@@ -252,3 +252,13 @@ async fn many_requests_in_parallel_each_get_their_own_answer() {
     }
     assert!(cassette.unused().is_empty());
 }
+
+#[tokio::test]
+async fn a_run_that_goes_on_gets_what_an_earlier_process_has_not_used() {
+    let place = Place::new();
+    place.record(&[("hi", says(&[b"one"])), ("hi", says(&[b"two"]))]).await;
+    let cassette = place.replayed();
+    cassette.pass_over(1);
+    assert_eq!(text(&cassette.transport(nobody()), prompt("hi")).await, "two");
+    assert_eq!(cassette.unused(), Vec::<String>::new());
+}
