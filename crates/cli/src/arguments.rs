@@ -26,8 +26,9 @@ use examples::{
     TRUST_EXAMPLES,
 };
 pub(crate) use records::{
-    ApprovalsArguments, ApproveArguments, DenyArguments, PruneArguments, RecordArguments, RepairArguments,
-    ResumeArguments, RunsAction, RunsArguments, ShowArguments, ShowOutput, UsageArguments, UsageGroup,
+    ApprovalsArguments, ApproveArguments, ChangedChoice, DenyArguments, PruneArguments, RecordArguments,
+    RepairArguments, ResumeArguments, RunsAction, RunsArguments, ShowArguments, ShowOutput, UsageArguments,
+    UsageGroup,
 };
 pub(crate) use user::{AuthAction, AuthArguments, ConfigAction, ConfigArguments};
 

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::ValueEnum;
 use llm_do::event::RunId;
 use llm_do::project::RecordedFiles;
 use llm_do::record::{BundledFile, ChangeKind, ProjectBundle, ProjectChanges, ProjectState};
@@ -12,6 +11,7 @@ use llm_do_project::read_bundle;
 use llm_do_record::short_id;
 use similar::TextDiff;
 
+use crate::arguments::ChangedChoice;
 use crate::command_error::CommandError;
 use crate::environment::machine_name;
 use crate::location::ProjectLocation;
@@ -21,15 +21,6 @@ use crate::text::{printable, visible_line};
 
 /// How long to look for a short diff before a longer one will do.
 const DIFF_LIMIT: Duration = Duration::from_secs(2);
-
-/// How the user wants to go on with a run whose project changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ChangedChoice {
-    /// Go on with the project of today
-    GoOn,
-    /// Go on with the recorded manifest, agent files and prompts; code is that of today
-    Recorded,
-}
 
 /// Where the project of a run is today, and its files then and now.
 pub(crate) struct ChangedProject {

@@ -276,6 +276,7 @@ fn end_of_entry(
         name: start.entry.clone(),
         result: CallResult::Error(Failure::new(FailureKind::Tool, message)),
         duration_ms: 0,
+        ran_ms: None,
         usage: Usage::default(),
     };
     (call.unwrap_or_else(|| Arc::new(below_root())), body)

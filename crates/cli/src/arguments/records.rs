@@ -10,7 +10,6 @@ use super::examples::{
     RUNS_EXAMPLES, SHOW_EXAMPLES, USAGE_EXAMPLES,
 };
 use super::{ListOutput, RunOptions, dollars};
-use crate::changed_project::ChangedChoice;
 use crate::unknown::UnknownAnswer;
 
 /// Where runs are recorded.
@@ -46,6 +45,15 @@ pub(crate) struct ResumeArguments {
     pub(crate) project: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) options: RunOptions,
+}
+
+/// How the user wants to go on with a run whose project changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ChangedChoice {
+    /// Go on with the project of today
+    GoOn,
+    /// Go on with the recorded manifest, agent files and prompts; code is that of today
+    Recorded,
 }
 
 #[derive(Debug, Args)]

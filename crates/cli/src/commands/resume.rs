@@ -9,8 +9,8 @@ use llm_do::record::{ProjectBundle, ProjectSource, ProjectState, changed_parts, 
 use llm_do_core::RunStart;
 use llm_do_record::{Reader, RecordedState, RunSummary, short_id};
 
-use crate::arguments::{ProjectArguments, ResumeArguments, SentRequests};
-use crate::changed_project::{self, ChangedChoice, ChangedProject};
+use crate::arguments::{ChangedChoice, ProjectArguments, ResumeArguments, SentRequests};
+use crate::changed_project::{self, ChangedProject};
 use crate::command_error::CommandError;
 use crate::controller::{self, Task};
 use crate::exit::Exit;

@@ -82,6 +82,7 @@ async fn a_run_that_was_cut_off_after_its_only_call_can_be_resumed() {
         name: "main".into(),
         result: CallResult::Output(Output::text("done")),
         duration_ms: 1,
+        ran_ms: None,
         usage: Usage::default(),
     };
     for event in [started(run), event(run, 1, "1", finished)] {

@@ -119,7 +119,7 @@ fn union(mut spans: Vec<(Timestamp, Timestamp)>) -> Duration {
 #[cfg(test)]
 mod tests {
     use jiff::SignedDuration;
-    use llm_do_core::{CallInfo, CallKind, CallResult, Digest, Effect, Output, RunId, Usage};
+    use llm_do_core::{CallInfo, CallKind, CallResult, Digest, Effect, Output, ProjectChanges, RunId, Usage};
 
     use super::*;
 
@@ -147,7 +147,13 @@ mod tests {
             ran_ms: None,
             usage: Usage::default(),
         };
-        let resumed = EventBody::RunResumed { changed: false, build: String::new(), limits: None };
+        let resumed = EventBody::RunResumed {
+            changed: false,
+            changes: ProjectChanges::default(),
+            state: Box::default(),
+            build: String::new(),
+            limits: None,
+        };
         let events = [
             event("1/a", 0, executing()),
             // The last sign of life of the first process.
