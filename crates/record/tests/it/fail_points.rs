@@ -4,8 +4,11 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use llm_do_core::Status;
+use llm_do_runtime::unknown_calls;
+
 use crate::oracle::{check_announced, check_questions, check_whole, responses};
-use crate::scripted::{Ended, ScriptedRun, Unbroken, ended};
+use crate::scripted::{Ended, ScriptedRun, Unbroken, ended, payments};
 
 /// The boundary at which the process ends: as many as are passed before it.
 const BOUNDARY: &str = "LLM_DO_RECORD_TEST_BOUNDARY";
@@ -56,10 +59,11 @@ fn check(run: &ScriptedRun, unbroken: &Unbroken, boundary: u64) -> bool {
         assert!(matches!(ended(&*output.stdout), Some(Ended::Done { .. })), "{context}");
     }
     check_whole(&run.record(), &context);
+    check_announced(&run.events(), &run.log("effects.log"), run.log("requests.log").len(), &context);
+    check_unjudged(run, &context);
+
     let before = run.events();
     let (requests, questions) = (run.log("requests.log").len(), run.log("questions.log").len());
-    check_announced(&before, &run.log("effects.log"), requests, &context);
-
     let end = run.go_on();
     unbroken.check_end(run, &end, &context);
     let after = run.events();
@@ -68,6 +72,18 @@ fn check(run: &ScriptedRun, unbroken: &Unbroken, boundary: u64) -> bool {
     assert_eq!(run.log("requests.log").len() - requests, unbroken.requests - responses(&before), "{context}");
     check_questions(&before, &run.log("questions.log")[questions..], &context);
     was_reached
+}
+
+/// If nobody knows whether a call happened, the run stops there, and no payment is repeated.
+fn check_unjudged(run: &ScriptedRun, context: &str) {
+    if unknown_calls(&run.events()).is_empty() {
+        return;
+    }
+    let stopped = run.go_on_unjudged();
+    assert!(matches!(stopped, Ended::Stopped { status: Status::Unknown, .. }), "{context}: {stopped:?}");
+    let paid = payments(&run.log("effects.log"));
+    let once: BTreeSet<_> = paid.iter().collect();
+    assert_eq!(once.len(), paid.len(), "{context}: {paid:?}");
 }
 
 /// Tries the boundaries of the process that comes next in a run.
