@@ -4,9 +4,12 @@
 //! program that approves. Whether a call of unknown outcome happened is judged from that log, as a person would.
 
 use std::collections::HashMap;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use llm_do_core::{CallResult, Event, EventBody, Key};
@@ -15,7 +18,7 @@ use llm_do_runtime::unknown_calls;
 use llm_do_testing::{Chance, needs};
 use serde_json::{Value, json};
 
-use crate::record_oracle::{check_order, check_questions, check_whole};
+use crate::record_oracle::{check_order, check_questions, check_whole, responses};
 use crate::support::{Ran, Sandbox};
 
 /// How often runs of each project are killed.
@@ -30,13 +33,15 @@ const MAX_KILLS_OF_RESUME: usize = 3;
 struct KilledProject {
     files: Vec<(String, String)>,
     flags: Vec<&'static str>,
+    /// What its agents ask instead of scripts.
+    provider: Option<TurnProvider>,
 }
 
 impl KilledProject {
     fn new(main: &str, replies: &Value) -> Self {
         let project = "version: 1\nentry: {agent: main}\nagent_files: ['*.agent']\n";
-        Self { files: vec![("project.yaml".into(), project.into())], flags: vec!["--approve", "all"] }
-            .agent("main", main, replies)
+        let files = vec![("project.yaml".into(), project.into())];
+        Self { files, flags: vec!["--approve", "all"], provider: None }.agent("main", main, replies)
     }
 
     /// Adds an agent with a header and a script.
@@ -56,6 +61,26 @@ impl KilledProject {
     fn asking(mut self) -> Self {
         self.flags = vec!["--approve-with", "sh approve.sh"];
         self.file("approve.sh", APPROVING)
+    }
+
+    /// Lets a provider answer as the scripts would.
+    fn asking_a_provider(mut self) -> Self {
+        let mut replies = HashMap::new();
+        for (name, text) in &mut self.files {
+            if let Some(agent) = name.strip_suffix(".agent") {
+                *text = text.replace(&format!("script:{agent}.yaml"), "openai-chat:small");
+                *text = text.replace("\nWork.\n", &format!("\n{agent}\n"));
+            } else if let Ok(script) = serde_json::from_str::<Value>(text) {
+                replies.insert(name.replace(".yaml", ""), script["replies"].clone());
+            }
+        }
+        self.provider = Some(TurnProvider::start(replies));
+        self
+    }
+
+    /// How many requests its provider had.
+    fn requests(&self) -> usize {
+        self.provider.as_ref().map_or(0, TurnProvider::requests)
     }
 
     fn sandbox(&self) -> Sandbox {
@@ -202,20 +227,124 @@ fn python() -> KilledProject {
     )
 }
 
+/// A provider that answers by agent and turn, as it reads them from a request, and counts requests.
+struct TurnProvider {
+    address: SocketAddr,
+    state: Arc<ProviderState>,
+}
+
+#[derive(Default)]
+struct ProviderState {
+    /// What each agent is answered, by turn.
+    replies: HashMap<String, Value>,
+    requests: AtomicUsize,
+    connections: AtomicUsize,
+}
+
+impl TurnProvider {
+    /// Listens until the tests end.
+    fn start(replies: HashMap<String, Value>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let state = Arc::new(ProviderState { replies, ..ProviderState::default() });
+        let shared = state.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let state = shared.clone();
+                state.connections.fetch_add(1, Ordering::SeqCst);
+                std::thread::spawn(move || {
+                    // A client that was killed is not answered.
+                    let _ = stream.and_then(|stream| state.answer(stream));
+                    state.connections.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+        });
+        Self { address, state }
+    }
+
+    fn requests(&self) -> usize {
+        self.state.requests.load(Ordering::SeqCst)
+    }
+
+    /// Waits until the requests of processes that are gone were read.
+    fn wait_until_idle(&self) {
+        std::thread::sleep(Duration::from_millis(20));
+        while self.state.connections.load(Ordering::SeqCst) > 0 {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+impl ProviderState {
+    /// Answers one request, and closes the connection.
+    fn answer(&self, stream: TcpStream) -> io::Result<()> {
+        let mut reader = BufReader::new(&stream);
+        let (mut line, mut len) = (String::new(), 0);
+        while reader.read_line(&mut line)? > 2 {
+            let header = line.to_ascii_lowercase();
+            len = header.strip_prefix("content-length:").map_or(len, |value| value.trim().parse().unwrap());
+            line.clear();
+        }
+        let mut body = vec![0; len];
+        reader.read_exact(&mut body)?;
+        let Ok(request) = serde_json::from_slice::<Value>(&body) else { return Ok(()) };
+        self.requests.fetch_add(1, Ordering::SeqCst);
+        let messages = request["messages"].as_array().unwrap();
+        let agent = messages[0]["content"].as_str().unwrap().trim();
+        let turn = messages.iter().filter(|message| message["role"] == "assistant").count();
+        let answer = streamed(&self.replies[agent][turn]);
+        let len = answer.len();
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close";
+        (&stream).write_all(format!("{head}\r\ncontent-length: {len}\r\n\r\n{answer}").as_bytes())
+    }
+}
+
+/// A reply of a script as Chat Completions streams it.
+fn streamed(reply: &Value) -> String {
+    let (message, stop) = match &reply["ask"] {
+        Value::Null => (json!({"role": "assistant", "content": reply["say"]}), "stop"),
+        asked => (json!({"role": "assistant", "tool_calls": tool_calls(asked)}), "tool_calls"),
+    };
+    let chunk = |delta: &Value, stop: Value| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": stop});
+        format!("data: {}\n\n", json!({"id": "c", "object": "chat.completion.chunk", "choices": [choice]}))
+    };
+    let usage = json!({"id": "c", "choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}});
+    let (first, last) = (chunk(&message, Value::Null), chunk(&json!({}), stop.into()));
+    format!("{first}{last}data: {usage}\n\ndata: [DONE]\n\n")
+}
+
+fn tool_calls(asked: &Value) -> Value {
+    let listed = match asked {
+        Value::Array(calls) => calls.clone(),
+        call => {
+            let (name, arguments) = call.as_object().unwrap().iter().next().unwrap();
+            vec![json!({"name": name, "arguments": arguments})]
+        }
+    };
+    let calls = listed.iter().enumerate().map(|(index, call)| {
+        let function = json!({"name": call["name"], "arguments": call["arguments"].to_string()});
+        json!({"index": index, "id": format!("call-{index}"), "type": "function", "function": function})
+    });
+    calls.collect()
+}
+
 /// How a run goes that nobody disturbs.
 struct Undisturbed {
     report: Value,
     effects: Vec<String>,
     /// What each call came to.
     outputs: HashMap<Key, Value>,
+    /// How many requests a provider had.
+    requests: usize,
     duration: Duration,
 }
 
 impl Undisturbed {
     fn new(project: &KilledProject) -> Self {
-        let sandbox = project.sandbox();
+        let (sandbox, earlier) = (project.sandbox(), project.requests());
         let report = report(&Ran::from(run(&sandbox, project).output().unwrap()).ended(0).json());
-        let effects = effects(&sandbox);
+        let (effects, requests) = (effects(&sandbox), project.requests() - earlier);
         let count = effects.iter().collect::<std::collections::BTreeSet<_>>().len();
         assert!(count >= 3 && count == effects.len(), "{effects:?}");
         let outputs = events(&sandbox).iter().filter_map(|event| output_of(event)).collect();
@@ -225,7 +354,7 @@ impl Undisturbed {
             Ran::from(run(&sandbox, project).output().unwrap()).ended(0);
             begun.elapsed()
         });
-        Self { report, effects, outputs, duration: durations.min().unwrap() }
+        Self { report, effects, outputs, requests, duration: durations.min().unwrap() }
     }
 }
 
@@ -274,6 +403,11 @@ fn run(sandbox: &Sandbox, project: &KilledProject) -> Command {
 
 fn with_flags(sandbox: &Sandbox, project: &KilledProject, words: &[&str]) -> Command {
     let mut command = sandbox.command(&[words, &project.flags, &["--trust", "--output", "json"]].concat());
+    if let Some(provider) = &project.provider {
+        command
+            .env("OPENAI_BASE_URL", format!("http://{}/v1", provider.address))
+            .env("OPENAI_API_KEY", "none");
+    }
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -358,10 +492,19 @@ fn check_killed(project: &KilledProject, undisturbed: &Undisturbed, seed: u64) -
         killed += u64::from(kill(go_on(&sandbox, project, undisturbed).spawn().unwrap(), moment(), &sandbox));
     }
     let (before, asked) = (events(&sandbox), log(&sandbox, "questions.log").len());
+    if let Some(provider) = &project.provider {
+        provider.wait_until_idle();
+    }
+    let requests = project.requests();
     if !is_done(&sandbox) {
         let ran: Ran = go_on(&sandbox, project, undisturbed).output().unwrap().into();
         assert_eq!(ran.code, Some(0), "{context}: {ran:#?}");
         assert_eq!(report(&ran.json()), undisturbed.report, "{context}");
+        if project.provider.is_some() {
+            // Everything that was answered is read back, and nothing else is asked again.
+            let expected = undisturbed.requests - responses(&before);
+            assert_eq!(project.requests() - requests, expected, "{context}");
+        }
     }
     assert_eq!(effects(&sandbox), undisturbed.effects, "{context}");
     check_whole(&record(&sandbox), &context);
@@ -411,6 +554,11 @@ fn a_run_of_commands() {
 #[test]
 fn a_run_of_several_agents() {
     check("several agents", &several_agents());
+}
+
+#[test]
+fn a_run_that_asks_a_provider() {
+    check("provider", &nested().asking_a_provider());
 }
 
 #[needs(python)]
