@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use llm_do_runtime::StoreError;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::damage;
 use crate::error::from_sqlite;
@@ -76,14 +76,30 @@ pub(crate) fn open_to_write(path: &Path) -> Result<Connection, StoreError> {
     let mut connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     refuse_other_database(&connection)?;
     damage::check_suspect(&connection, path)?;
-    set_up(&connection).map_err(from_sqlite)?;
+    while_busy(|| set_up(&connection))?;
     match version(&connection).map_err(from_sqlite)? {
         VERSION => {}
-        0 => create(&mut connection).map_err(from_sqlite)?,
+        0 => while_busy(|| create(&mut connection))?,
         found if found > VERSION => return Err(StoreError::Newer { found, known: VERSION }),
         _ => migration::migrate(&mut connection, path, MIGRATIONS)?,
     }
     Ok(connection)
+}
+
+/// Does something again while other processes have the record locked: while several make one, SQLite does not call the busy
+/// handler for each lock that it needs.
+fn while_busy<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> Result<T, StoreError> {
+    let mut attempt = 0;
+    loop {
+        match work() {
+            Err(error) if is_busy(&error) && wait_for_others(attempt) => attempt += 1,
+            done => return done.map_err(from_sqlite),
+        }
+    }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
 }
 
 /// Opens a connection that reads; none if there are no tables yet. A record of an older version is brought up to date first; one
@@ -133,8 +149,8 @@ pub(crate) fn newer_version(connection: &Connection) -> Result<Option<u32>, Stor
 fn refuse_other_database(connection: &Connection) -> Result<(), StoreError> {
     // The tables first: another process may make them and their version right now.
     let tables = "SELECT count(*) FROM sqlite_schema";
-    let tables: i64 = connection.query_row(tables, [], |row| row.get(0)).map_err(from_sqlite)?;
-    if tables > 0 && version(connection).map_err(from_sqlite)? == 0 {
+    let tables: i64 = while_busy(|| connection.query_row(tables, [], |row| row.get(0)))?;
+    if tables > 0 && while_busy(|| version(connection))? == 0 {
         return Err(StoreError::Other("it is the database of another program".to_owned()));
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! A run has one writer at a time.
 
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
 
 use llm_do_record::{Record, RecordedState, RunFilter};
 use llm_do_runtime::{Durability, Store, StoreError};
@@ -56,6 +56,23 @@ async fn a_writer_that_lost_its_run_writes_nothing_more() {
     assert!(matches!(writer.enqueue(&late, Durability::Buffered), Err(StoreError::Held { .. })));
     claimed.writer.enqueue(&late, Durability::Process).unwrap().await.unwrap();
     assert_eq!(other.read(run, None).await.unwrap().len(), 2);
+}
+
+#[test]
+fn of_many_that_open_a_new_record_at_once_all_can_write() {
+    for round in 0..rounds() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("record.db");
+        let together = Barrier::new(8);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    together.wait();
+                    Record::open(&path).map(drop).unwrap_or_else(|error| panic!("round {round}: {error}"));
+                });
+            }
+        });
+    }
 }
 
 #[tokio::test]
