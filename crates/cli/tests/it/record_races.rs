@@ -100,7 +100,7 @@ fn of_two_that_resume_a_run_exactly_one_goes_on() {
         won.remove(0).said("written\n");
         let told = &lost[0].stderr;
         assert!(
-            told.contains("is being continued by process") || told.contains("it has ended (done)"),
+            told.contains("is being continued by process") || told.contains("has ended (done)"),
             "{told}"
         );
         assert!(is_done(&sandbox), "round {round}");
@@ -117,7 +117,7 @@ fn a_run_that_is_going_on_is_not_resumed() {
         let refused = ended(start(&sandbox, &["resume", "last"]));
         match refused.code {
             Some(1) => assert!(refused.stderr.contains(&holder), "round {round}: {refused:?}"),
-            Some(2) => assert!(refused.stderr.contains("it has ended (done)"), "round {round}: {refused:?}"),
+            Some(2) => assert!(refused.stderr.contains("has ended (done)"), "round {round}: {refused:?}"),
             _ => panic!("round {round}: {refused:?}"),
         }
         ended(running).ended(0).said("written\n");
