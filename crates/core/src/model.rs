@@ -326,7 +326,7 @@ impl AttemptCost {
 
     /// What an answer cost that reports this usage. One that reports no tokens is of unknown cost, unless it is known to be
     /// free.
-    pub fn of_answer(usage: &Usage) -> Self {
+    pub fn from_answer(usage: &Usage) -> Self {
         if usage.tokens() > 0 || usage.cost.unpriced == 0 {
             Self::Known(Box::new(*usage))
         } else {

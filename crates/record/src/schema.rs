@@ -187,6 +187,9 @@ fn set_up(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     // The writer decides when: in the middle of a commit, it would be time that a run waits.
     connection.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))?;
+    // Closing the last connection would move the log into the database, remove it and wait for the disk three times, at the
+    // end of each run; the next process goes on with the log.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     // macOS keeps what was synced in the cache of the drive otherwise.
     connection.pragma_update(None, "fullfsync", true)
 }

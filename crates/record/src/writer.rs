@@ -28,17 +28,17 @@ use crate::stream::Stream;
 const IDLE_LOG_BYTES: u64 = 4 * 1024 * 1024;
 const MAX_LOG_BYTES: u64 = 32 * 1024 * 1024;
 
-/// Work for the thread.
+/// QueuedWork for the thread.
 pub(crate) type Job = Box<dyn FnOnce(&mut Writing) + Send>;
 
 /// Hands events and work to the thread. Dropping it ends the thread when everything is written.
 pub(crate) struct EventQueue {
-    queue: Arc<Queue<Work>>,
+    queue: Arc<Queue<QueuedWork>>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// What the thread is given.
-enum Work {
+enum QueuedWork {
     Event {
         run: Arc<ClaimedStream>,
         event: Arc<Event>,
@@ -49,7 +49,7 @@ enum Work {
     Job(Job),
 }
 
-impl Waiting for Work {
+impl Waiting for QueuedWork {
     fn load(&self) -> Load {
         match self {
             Self::Event { load, .. } => *load,
@@ -124,7 +124,7 @@ impl EventQueue {
     /// Has work done after everything that was handed over before it.
     pub(crate) fn submit(&self, job: Job) {
         // Nobody refuses work for which somebody waits.
-        let _ = self.queue.push(Work::Job(job));
+        let _ = self.queue.push(QueuedWork::Job(job));
     }
 
     /// Returns what writes the events of a run.
@@ -165,7 +165,7 @@ impl RunWriter for StreamWriter {
         };
         let load = load_of(event);
         let (run, event) = (self.stream.clone(), event.clone());
-        let work = Work::Event { run, event, durability, ack: sender, load };
+        let work = QueuedWork::Event { run, event, durability, ack: sender, load };
         self.writer.queue.push(work).map_err(|_| {
             let error = StoreError::Io("the record cannot be written as fast as events come".to_owned());
             self.stream.broken.lock().insert(error).clone()
@@ -207,7 +207,7 @@ struct Pending {
 }
 
 impl Writing {
-    fn run(&mut self, queue: &Queue<Work>) {
+    fn run(&mut self, queue: &Queue<QueuedWork>) {
         while let Some(waiting) = queue.next() {
             self.work(waiting);
             self.move_log(if queue.is_idle() { IDLE_LOG_BYTES } else { MAX_LOG_BYTES });
@@ -217,16 +217,16 @@ impl Writing {
     }
 
     /// Events that follow each other are written together; work comes between those before and after it.
-    fn work(&mut self, waiting: VecDeque<Work>) {
+    fn work(&mut self, waiting: VecDeque<QueuedWork>) {
         let mut pending = Vec::new();
         let mut safety = Durability::Buffered;
         for one in waiting {
             match one {
-                Work::Event { run, event, durability, ack, .. } => {
+                QueuedWork::Event { run, event, durability, ack, .. } => {
                     safety = safety.max(durability);
                     pending.push(Pending { run, event, ack });
                 }
-                Work::Job(job) => {
+                QueuedWork::Job(job) => {
                     self.write(std::mem::take(&mut pending), safety);
                     safety = Durability::Buffered;
                     job(self);

@@ -226,7 +226,7 @@ pub enum OnChanges {
 #[non_exhaustive]
 pub enum ResumeError {
     /// It has ended.
-    #[error("run {run} has ended ({status}{}): there is nothing to resume", of_error(error.as_deref()))]
+    #[error("run {run} has ended ({status}{}): there is nothing to resume", error_suffix(error.as_deref()))]
     Ended {
         /// The run.
         run: RunId,
@@ -262,7 +262,7 @@ pub enum ResumeError {
     Store(#[from] StoreError),
 }
 
-fn of_error(error: Option<&str>) -> String {
+fn error_suffix(error: Option<&str>) -> String {
     error.map(|error| format!(": {error}")).unwrap_or_default()
 }
 

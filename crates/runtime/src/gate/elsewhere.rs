@@ -80,7 +80,7 @@ pub(super) struct AnsweredAnywhere<'a> {
 
 impl AnsweredAnywhere<'_> {
     /// Waits for an answer to exactly this request.
-    async fn from_elsewhere(&self, request: &ApprovalRequest) -> Answer {
+    async fn answer_elsewhere(&self, request: &ApprovalRequest) -> Answer {
         loop {
             tokio::time::sleep(POLL_INTERVAL).await;
             // A store that cannot be read now may be later; the approver is asked in any case.
@@ -102,7 +102,7 @@ impl Approver for AnsweredAnywhere<'_> {
             tokio::select! {
                 biased;
                 answer = self.approver.decide(request) => answer,
-                answer = self.from_elsewhere(request) => Ok(answer),
+                answer = self.answer_elsewhere(request) => Ok(answer),
             }
         }
         .boxed()

@@ -230,7 +230,7 @@ impl Replay {
             ModelResult::Response(response) => {
                 self.failed.remove(&event.key);
                 self.responses.insert(event.key.clone(), (model.clone(), response.clone()));
-                AttemptCost::of_answer(&response.usage)
+                AttemptCost::from_answer(&response.usage)
             }
             ModelResult::Failed { error } => {
                 let earlier = self.failed.get(&event.key);

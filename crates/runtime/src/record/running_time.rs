@@ -94,7 +94,7 @@ impl Spans {
         }
     }
 
-    /// Ends everything with the last sign of life of its process.
+    /// Ends everything with the last event of its process.
     fn break_off(&mut self, last: Option<Timestamp>) {
         let open = self.open.drain().filter_map(|(_, since)| since);
         self.ended.extend(open.zip(last.into_iter().cycle()));
@@ -156,7 +156,7 @@ mod tests {
         };
         let events = [
             event("1/a", 0, executing()),
-            // The last sign of life of the first process.
+            // The last event of the first process.
             event("1/a", 4, EventBody::Stderr { text: "x".to_owned() }),
             event("", 100, resumed),
             event("1/a", 100, executing()),

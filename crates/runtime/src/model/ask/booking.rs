@@ -25,7 +25,7 @@ impl Asking<'_> {
                 response.usage = self.run.priced_answer(model, response.usage);
                 self.note_answer(conversation_state, model, &response.usage);
                 self.note_excess(&response, reservation.as_ref());
-                self.book(model, &AttemptCost::of_answer(&response.usage), reservation);
+                self.book(model, &AttemptCost::from_answer(&response.usage), reservation);
                 Ok(Arc::new(response))
             }
             Err(mut error) => {
