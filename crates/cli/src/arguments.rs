@@ -615,7 +615,8 @@ mod tests {
         assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
-        for wrong in ["", "x", "-1", "5d", "0", "nan", "inf", "1e400"] {
+        assert_eq!(duration("2d"), Ok(Duration::from_secs(172_800)));
+        for wrong in ["", "x", "-1", "5w", "0", "nan", "inf", "1e400"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }
     }

@@ -37,6 +37,7 @@ fn json_is_one_object_with_the_same_keys_whatever_happens() {
         "hint",
         "notices",
         "denied",
+        "questions",
         "diagnostics",
         "usage",
         "cost_usd",
