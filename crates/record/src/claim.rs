@@ -92,6 +92,18 @@ pub(crate) fn holder() -> String {
     format!("{machine}:{}:{}", std::process::id(), Timestamp::now().as_second())
 }
 
+/// Returns whether the process that held a claim is gone. Its lock may outlive it for a moment, in a child that has not yet
+/// started its program.
+pub(crate) fn is_gone(holder: &str) -> bool {
+    let mut parts = holder.rsplitn(3, ':').skip(1);
+    let (Some(process), Some(machine)) = (parts.next(), parts.next()) else { return false };
+    let process = process.parse().ok().and_then(rustix::process::Pid::from_raw);
+    machine.as_bytes() == rustix::system::uname().nodename().to_bytes()
+        && process.is_some_and(|process| {
+            rustix::process::test_kill_process(process) == Err(rustix::io::Errno::SRCH)
+        })
+}
+
 /// Says who holds a claim, such as "process 4711 on this machine since 14:02".
 pub(crate) fn describe(holder: &str) -> String {
     let mut parts = holder.rsplitn(3, ':');

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 use uuid::Uuid;
 
 use crate::bundles;
-use crate::claim::{Claim, describe};
+use crate::claim::{Claim, describe, is_gone};
 use crate::damage;
 use crate::error::{from_io, from_sqlite};
 use crate::files;
@@ -287,10 +287,8 @@ impl Reader {
 
     /// Returns who writes a run, such as "process 4711 on this machine since 14:02".
     pub fn holder(&self, run: RunId) -> Result<Option<String>, StoreError> {
-        if !Claim::is_taken(&self.path, run) {
-            return Ok(None);
-        }
-        Ok(holder(&self.connection, run)?.map(|holder| describe(&holder)))
+        let holder = holder(&self.connection, run)?;
+        Ok(holder.filter(|holder| self.is_written(run, Some(holder.clone()))).map(|holder| describe(&holder)))
     }
 
     /// Adds up what requests used, most expensive first; days in their order.
@@ -341,7 +339,7 @@ impl Reader {
         let id = RunId(Uuid::from_bytes(row.get(0)?));
         let state = match row.get::<_, Option<String>>(1)? {
             Some(status) => RecordedState::Ended(status_of(&status)),
-            None if Claim::is_taken(&self.path, id) => RecordedState::Running,
+            None if self.is_written(id, row.get(16)?) => RecordedState::Running,
             None => RecordedState::CutOff,
         };
         Ok(RunSummary {
@@ -363,11 +361,16 @@ impl Reader {
             events: unsigned(row, 15)?,
         })
     }
+
+    /// Returns whether a process writes a run.
+    fn is_written(&self, run: RunId, holder: Option<String>) -> bool {
+        Claim::is_taken(&self.path, run) && !holder.is_some_and(|holder| is_gone(&holder))
+    }
 }
 
 const SUMMARY: &str = "SELECT uuid, status, entry, title, projects.root, coalesce(began, 0), ended, error, tokens_in, tokens_out, cost,
     unpriced, calls, is_turn = 0 AND (status IS NULL OR NOT EXISTS (SELECT 1 FROM calls WHERE calls.stream = streams.id
-        AND calls.key = CAST(streams.ordinal AS TEXT) AND calls.finished IS NOT NULL)), is_turn, next_seq
+        AND calls.key = CAST(streams.ordinal AS TEXT) AND calls.finished IS NOT NULL)), is_turn, next_seq, holder
     FROM streams LEFT JOIN projects ON projects.id = streams.project";
 
 /// Returns whether a run that has no result may get one.

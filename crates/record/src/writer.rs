@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use llm_do_core::{Answer, Digest, Event, EventBody, Key, ProjectBundle, RunId};
 use llm_do_runtime::{Ack, AckSender, Durability, RunWriter, StoreError};
@@ -15,7 +15,7 @@ use rusqlite::Connection;
 use rusqlite::ffi::{SQLITE_IOERR_DIR_FSYNC, SQLITE_IOERR_FSYNC};
 
 use crate::bundles;
-use crate::claim::Claim;
+use crate::claim::{Claim, describe, is_gone};
 use crate::damage;
 use crate::error::{from_io, from_sqlite};
 use crate::lock_holder::lock_holder;
@@ -23,6 +23,9 @@ use crate::questions::{self, AnswerError};
 use crate::queue::{Load, Queue, Waiting};
 use crate::schema::{self, PAGE_BYTES};
 use crate::stream::Stream;
+
+/// How long the lock of a process that is gone is waited for.
+const MAX_LOCK_OF_GONE: Duration = Duration::from_secs(2);
 
 /// How large the log may be before its content is moved into the database: when nothing else is to do, and in any case.
 const IDLE_LOG_BYTES: u64 = 4 * 1024 * 1024;
@@ -375,12 +378,19 @@ impl Writing {
         if self.streams.contains_key(&run) {
             return Err(StoreError::Held { run, holder: "another runtime of this process".to_owned() });
         }
-        Claim::take(&self.path, run)?.ok_or_else(|| {
+        let deadline = Instant::now() + MAX_LOCK_OF_GONE;
+        loop {
+            if let Some(claim) = Claim::take(&self.path, run)? {
+                return Ok(claim);
+            }
             let holder = crate::read::holder(&self.connection, run).ok().flatten();
-            let holder =
-                holder.map_or_else(|| "another process".to_owned(), |holder| crate::claim::describe(&holder));
-            StoreError::Held { run, holder }
-        })
+            if holder.as_deref().is_some_and(is_gone) && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(1));
+                continue;
+            }
+            let holder = holder.map_or_else(|| "another process".to_owned(), |holder| describe(&holder));
+            return Err(StoreError::Held { run, holder });
+        }
     }
 
     /// Sets whether commits wait for the disk: then this one, and all before it, survive the loss of power.

@@ -4,6 +4,7 @@
 //! program that approves. Whether a call of unknown outcome happened is judged from that log, as a person would.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -12,9 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use llm_do_core::{CallResult, Event, EventBody, Key};
+use llm_do_core::{CallResult, Event, EventBody, Key, ModelResult};
 use llm_do_record::{FindError, Reader};
-use llm_do_runtime::unknown_calls;
+use llm_do_runtime::{UnknownCall, unknown_calls};
 use llm_do_testing::{Chance, needs};
 use serde_json::{Value, json};
 
@@ -23,7 +24,7 @@ use crate::support::{Ran, Sandbox};
 
 /// How often runs of each project are killed.
 fn kills() -> u64 {
-    std::env::var("LLM_DO_RUN_KILLS").map_or(12, |kills| kills.parse().unwrap())
+    std::env::var("LLM_DO_RUN_KILLS").map_or(10, |kills| kills.parse().unwrap())
 }
 
 /// How often a run may be killed while it is resumed.
@@ -341,6 +342,14 @@ struct Undisturbed {
 }
 
 impl Undisturbed {
+    /// What is reported if so many requests were lost, and asked again.
+    fn report_after(&self, lost: u64) -> Value {
+        let mut report = self.report.clone();
+        let requests = report["usage"]["requests"].as_u64().unwrap();
+        report["usage"]["requests"] = (requests + lost).into();
+        report
+    }
+
     fn new(project: &KilledProject) -> Self {
         let (sandbox, earlier) = (project.sandbox(), project.requests());
         let report = report(&Ran::from(run(&sandbox, project).output().unwrap()).ended(0).json());
@@ -370,6 +379,17 @@ fn output_of(event: &Event) -> Option<(Key, Value)> {
 /// What two runs must have in common.
 fn report(report: &Value) -> Value {
     json!({"status": report["status"], "output": report["output"], "usage": report["usage"]})
+}
+
+/// Counts the requests that were in flight at a kill. Each may have been charged, so it counts as one.
+fn lost_requests(events: &[Arc<Event>]) -> u64 {
+    let is_lost = |event: &&Arc<Event>| match &event.body {
+        EventBody::ModelResponse { result: ModelResult::Failed { error }, .. } => {
+            error.message == "the run was broken off before the answer was recorded"
+        }
+        _ => false,
+    };
+    events.iter().filter(is_lost).count() as u64
 }
 
 fn effects(sandbox: &Sandbox) -> Vec<String> {
@@ -418,34 +438,26 @@ fn go_on(sandbox: &Sandbox, project: &KilledProject, undisturbed: &Undisturbed) 
     if events.is_empty() {
         return run(sandbox, project);
     }
-    let done = log(sandbox, "effects.log");
-    let mut answers = Vec::new();
-    for unknown in unknown_calls(&events) {
-        let input = unknown.input.text();
-        let mut paid = undisturbed.effects.iter().filter(|effect| has_word(input, effect)).peekable();
-        assert!(paid.peek().is_some(), "{input}");
-        let key = &unknown.call.id;
-        // A command that happened in part is not one that happened: the person does the rest and says so.
-        let answer = match paid.filter(|effect| !done.contains(effect)).collect::<Vec<_>>() {
-            missing if missing.is_empty() => format!("{key}=done:{}", undisturbed.outputs[key]),
-            missing
-                if missing.len()
-                    == undisturbed.effects.iter().filter(|effect| has_word(input, effect)).count() =>
-            {
-                format!("{key}=again")
-            }
-            missing => {
-                let lines: String = missing.iter().map(|line| format!("{line}\n")).collect();
-                let path = sandbox.path("effects.log");
-                let text = std::fs::read_to_string(&path).unwrap();
-                std::fs::write(path, text + &lines).unwrap();
-                format!("{key}=done:{}", undisturbed.outputs[key])
-            }
-        };
-        answers.extend(["--unknown".to_owned(), answer]);
-    }
-    let words: Vec<&str> = ["resume", "last"].into_iter().chain(answers.iter().map(String::as_str)).collect();
+    let unknown = unknown_calls(&events);
+    let answers: Vec<String> = unknown.iter().map(|call| judged(sandbox, call, undisturbed)).collect();
+    let flags = answers.iter().flat_map(|answer| ["--unknown", answer]);
+    let words: Vec<&str> = ["resume", "last"].into_iter().chain(flags).collect();
     with_flags(sandbox, project, &words)
+}
+
+/// What a person says about a call after a look at the log. If it happened in part, the person does the rest.
+fn judged(sandbox: &Sandbox, unknown: &UnknownCall, undisturbed: &Undisturbed) -> String {
+    let (key, input) = (&unknown.call.id, unknown.input.text());
+    let effects: Vec<&String> = undisturbed.effects.iter().filter(|effect| has_word(input, effect)).collect();
+    assert!(!effects.is_empty(), "{input}");
+    let done = log(sandbox, "effects.log");
+    let missing: Vec<&&String> = effects.iter().filter(|effect| !done.contains(effect)).collect();
+    if missing.len() == effects.len() {
+        return format!("{key}=again");
+    }
+    let mut file = File::options().append(true).open(sandbox.path("effects.log")).unwrap();
+    missing.iter().for_each(|effect| writeln!(file, "{effect}").unwrap());
+    format!("{key}=done:{}", undisturbed.outputs[key])
 }
 
 fn has_word(text: &str, word: &str) -> bool {
@@ -499,7 +511,8 @@ fn check_killed(project: &KilledProject, undisturbed: &Undisturbed, seed: u64) -
     if !is_done(&sandbox) {
         let ran: Ran = go_on(&sandbox, project, undisturbed).output().unwrap().into();
         assert_eq!(ran.code, Some(0), "{context}: {ran:#?}");
-        assert_eq!(report(&ran.json()), undisturbed.report, "{context}");
+        let expected = undisturbed.report_after(lost_requests(&events(&sandbox)));
+        assert_eq!(report(&ran.json()), expected, "{context}");
         if project.provider.is_some() {
             // Everything that was answered is read back, and nothing else is asked again.
             let expected = undisturbed.requests - responses(&before);

@@ -58,6 +58,37 @@ async fn a_writer_that_lost_its_run_writes_nothing_more() {
     assert_eq!(other.read(run, None).await.unwrap().len(), 2);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lock_that_outlives_its_process_for_a_moment_is_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("record.db");
+    let record = Record::open(&path).unwrap();
+    let run = run_id(0);
+    let writer = record.begin(run).await.unwrap();
+    writer.enqueue(&started(run), Durability::Process).unwrap().await.unwrap();
+    drop(writer);
+    record.read(run, None).await.unwrap();
+    // A killed process, and its child, which has the lock between its fork and its start of a program.
+    let mut gone = std::process::Command::new("true").spawn().unwrap();
+    gone.wait().unwrap();
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let holder: String = connection.query_row("SELECT holder FROM streams", [], |row| row.get(0)).unwrap();
+    let holder = holder.replace(&format!(":{}:", std::process::id()), &format!(":{}:", gone.id()));
+    connection.execute("UPDATE streams SET holder = ?", [holder]).unwrap();
+    let claim = directory.path().join("record.db-claims").join(run.to_string());
+    let lock = std::fs::File::create(claim).unwrap();
+    lock.lock().unwrap();
+    let listed = record.reader().unwrap().run(run).unwrap().unwrap();
+    assert_eq!((listed.state, listed.can_resume), (RecordedState::CutOff, true));
+    let release = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        drop(lock);
+    });
+    let claimed = record.claim(run).await.map(|claimed| claimed.events.len());
+    assert_eq!(claimed, Ok(1));
+    release.join().unwrap();
+}
+
 #[test]
 fn of_many_that_open_a_new_record_at_once_all_can_write() {
     for round in 0..rounds() {

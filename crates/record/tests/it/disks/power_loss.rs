@@ -38,10 +38,13 @@ impl History {
                 DiskCall::Write { .. } | DiskCall::Truncate { .. } => stage == Stage::Before,
                 DiskCall::Create | DiskCall::Remove | DiskCall::Sync => stage == Stage::Done,
             };
+            if calls.len() == end {
+                return Verdict::Kill;
+            }
             if counts {
                 calls.push((path.to_owned(), call.clone()));
             }
-            if calls.len() > end { Verdict::Kill } else { Verdict::Allow }
+            Verdict::Allow
         });
     }
 

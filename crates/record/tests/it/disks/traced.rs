@@ -43,6 +43,7 @@ pub(crate) enum Verdict {
 
 /// Runs a command to its end. The function sees each call that is about to be made on a file below the directory, and once
 /// more, as done, when it has succeeded. Returns what the command printed.
+#[expect(clippy::zombie_processes, reason = "the tracer waits for it")]
 pub(crate) fn trace(
     command: Command,
     directory: &Path,
