@@ -49,8 +49,8 @@ fn recorded_files_take_the_place_of_those_on_disk() {
     let manifest = "version: 1\nentry: {agent: main}\nagent_files: ['*.agent']\n";
     let folder = TestDir::with_files(&[("project.yaml", manifest), ("main.agent", &agent("main", "Old."))]);
     let bundle = llm_do::load(folder.path()).unwrap().bundle();
-    folder.write("main.agent", &agent("main", "New."));
-    folder.write("other.agent", &agent("other", "New."));
+    folder.write("main.agent", agent("main", "New."));
+    folder.write("other.agent", agent("other", "New."));
     let changes = llm_do::load(folder.path()).unwrap().bundle().changes_since(&bundle);
     let expected = [("main.agent", ChangeKind::Modified), ("other.agent", ChangeKind::Added)];
     assert_eq!(changes, expected.map(|(path, kind)| (path.to_owned(), kind)).into());

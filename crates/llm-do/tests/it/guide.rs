@@ -21,14 +21,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-type Anything = Result<(), Box<dyn std::error::Error>>;
+pub(crate) type Anything = Result<(), Box<dyn std::error::Error>>;
 
-const PAGES: [(&str, &str); 6] = [
+const PAGES: [(&str, &str); 7] = [
     ("README.md", include_str!("../../../../README.md")),
     ("embedding.md", include_str!("../../../../docs/guide/embedding.md")),
     ("files.md", include_str!("../../../../docs/guide/files.md")),
     ("typed-input.md", include_str!("../../../../docs/guide/typed-input.md")),
     ("tools.md", include_str!("../../../../docs/guide/tools.md")),
+    ("recording.md", include_str!("../../../../docs/guide/recording.md")),
     ("testing.md", include_str!("../../../../docs/guide/testing.md")),
 ];
 
@@ -355,8 +356,8 @@ async fn resuming(project: Project, run_id: llm_do::event::RunId) -> Anything {
     Ok(())
 }
 
-/// Only compiled: the tests of the record kill processes and resume their runs.
-async fn resuming_all(project: Project) -> Anything {
+/// What `restarted.rs` does in a process that is started again.
+pub(crate) async fn resuming_all(project: Project) -> Anything {
     let store = Arc::new(Record::open("runs.db")?);
     let runtime = Runtime::standard(project).store(store.clone()).build()?;
     for run in store.reader()?.runs(&RunFilter { status: Some("cut_off".into()), ..RunFilter::default() })? {

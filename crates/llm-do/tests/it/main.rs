@@ -15,6 +15,7 @@ mod powers;
 mod protected_files;
 mod provider_faults;
 mod real_effects;
+mod restarted;
 mod strict_providers;
 mod tools;
 

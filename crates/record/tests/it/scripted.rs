@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use llm_do_core::{
-    AgentSpec, Answer, Approval, ApprovalRequest, Effect, Event, EventBody, Key, ModelRequest, Output, RunId,
-    Scope, Settlement, Status,
+    AgentSpec, Answer, Approval, ApprovalRequest, Effect, Event, EventBody, Key, ModelRequest, ModelResult,
+    Output, RunId, Scope, Settlement, Status,
 };
 use llm_do_models::{Script, ScriptedReply, asks, asks_all, replies, says};
 use llm_do_record::{Reader, Record};
@@ -166,12 +166,37 @@ impl Unbroken {
 
     /// Checks a run that was interrupted, and then went on to its end.
     pub(crate) fn check_end(&self, run: &ScriptedRun, ended: &Ended, context: &str) {
-        assert_eq!(ended, &self.ended, "{context}");
+        assert_eq!(ended, &self.ended.after(lost_requests(&run.events())), "{context}");
         // Once each: neither lost nor repeated.
         assert_eq!(sorted(payments(&run.log("effects.log"))), self.effects, "{context}");
         check_whole(&run.record(), context);
         check_order(&run.events(), context);
     }
+}
+
+impl Ended {
+    /// How it ends if so many requests were lost, and asked again.
+    fn after(&self, lost: u64) -> Self {
+        let Self::Done { text, usage } = self else { panic!("{self:?}") };
+        let mut usage: Value = serde_json::from_str(usage).unwrap();
+        let model = &mut usage["script"];
+        let requests = model["requests"].as_u64().unwrap();
+        model["requests"] = (requests + lost).into();
+        let unpriced = model["cost"]["unpriced"].as_u64().unwrap();
+        model["cost"]["unpriced"] = (unpriced + lost).into();
+        Self::Done { text: text.clone(), usage: usage.to_string() }
+    }
+}
+
+/// Counts the requests that were in flight when a process ended. Each may have been charged, so it counts as one.
+fn lost_requests(events: &[Arc<Event>]) -> u64 {
+    let is_lost = |event: &&Arc<Event>| match &event.body {
+        EventBody::ModelResponse { result: ModelResult::Failed { error }, .. } => {
+            error.message == "the run was broken off before the answer was recorded"
+        }
+        _ => false,
+    };
+    events.iter().filter(is_lost).count() as u64
 }
 
 /// The effects that must not happen twice.
