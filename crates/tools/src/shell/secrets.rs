@@ -22,9 +22,9 @@ use super::secret_walk::{Walked, secrets_below};
 /// How much of a secret file makes its digest.
 const MAX_DIGEST_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Programs that show names, sizes and kinds of files, but not what is in them.
-const WITHOUT_CONTENT: [&str; 10] =
-    ["ls", "find", "stat", "du", "tree", "pwd", "date", "whoami", "echo", "file"];
+/// Programs that show names, sizes and dates of files, but not what is in them. `file` is not among them: it quotes the
+/// beginning of some texts.
+const WITHOUT_CONTENT: [&str; 9] = ["ls", "find", "stat", "du", "tree", "pwd", "date", "whoami", "echo"];
 
 /// What was found about one command.
 #[derive(Debug, Default, Clone)]

@@ -64,6 +64,9 @@ async fn a_command_that_names_a_secret_file_asks_and_does_not_run_unapproved() {
         ("uniq .env", ".env"),
         ("cut -c 1-20 .env", ".env"),
         ("wc -l .env", ".env"),
+        // It quotes a file that begins with `PA`.
+        ("file .env", ".env"),
+        ("file -k plain.txt .env", ".env"),
         ("grep PASS .env", ".env"),
         ("grep -f .env plain.txt", ".env"),
         ("grep --file=.env plain.txt", ".env"),
@@ -101,7 +104,7 @@ async fn commands_that_show_no_secret_run_as_before() {
         "ls -la .env",
         "stat .env",
         "find . -name .env",
-        "file .env",
+        "file plain.txt",
         "du .env",
         "echo .env",
         "grep .env plain.txt",
