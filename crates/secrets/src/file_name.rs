@@ -24,6 +24,8 @@ pub enum ConfigFormat {
     Pypirc,
     /// pip.
     PipConf,
+    /// git: addresses and headers.
+    Git,
 }
 
 const SSH: &str = "SSH key";
@@ -43,6 +45,8 @@ const DIRECTORIES: &[(&[&str], &str)] = &[
     (&[".config", "gcloud"], CLOUD),
     (&["keyrings"], STORE),
     (&[".password-store"], STORE),
+    (&[".oci"], CLOUD),
+    (&[".config", "op"], STORE),
     (&[".mozilla"], BROWSER),
     (&[".config", "google-chrome"], BROWSER),
     (&[".config", "chromium"], BROWSER),
@@ -69,6 +73,23 @@ const FILES: &[(&[&str], &str)] = &[
     (&[".gem", "credentials"], LOGIN),
     (&[".terraform.d", "credentials.tfrc.json"], LOGIN),
     (&["rclone", "rclone.conf"], LOGIN),
+    (&[".s3cfg"], CLOUD),
+    (&[".boto"], CLOUD),
+    (&[".databrickscfg"], CLOUD),
+    (&[".config", "doctl", "config.yaml"], CLOUD),
+    (&[".config", "glab-cli", "config.yml"], LOGIN),
+    (&[".config", "hub"], LOGIN),
+    (&["containers", "auth.json"], LOGIN),
+    (&[".dockercfg"], LOGIN),
+    (&["composer", "auth.json"], LOGIN),
+    (&[".composer", "auth.json"], LOGIN),
+    (&[".m2", "settings.xml"], LOGIN),
+    (&[".gradle", "gradle.properties"], LOGIN),
+    (&[".claude", ".credentials.json"], LOGIN),
+    (&[".codex", "auth.json"], LOGIN),
+    (&[".gemini", "oauth_creds.json"], LOGIN),
+    (&[".vault_pass"], STORE),
+    (&[".htpasswd"], LOGIN),
     (&[".my.cnf"], LOGIN),
     (&[".mylogin.cnf"], LOGIN),
     (&["logins.json"], BROWSER),
@@ -110,8 +131,17 @@ pub fn name_rule(path: &Path) -> NameRule {
     let found = below(parents, name).or_else(|| by_last_names(&names)).or_else(|| by_ending(name));
     match found {
         Some(what) => NameRule::Credentials(what),
+        None if is_git_config(parents, name) => NameRule::Config(ConfigFormat::Git),
         None => config_format(name).map_or(NameRule::Ordinary, NameRule::Config),
     }
+}
+
+/// Returns whether git reads a file as its configuration: of the user, of a repository or of a submodule.
+fn is_git_config(parents: &[String], name: &str) -> bool {
+    let of_user = parents.ends_with(&[".config".to_owned(), "git".to_owned()]);
+    let of_repository = parents.last().is_some_and(|parent| parent == ".git");
+    let of_submodule = parents.windows(2).any(|part| part == [".git", "modules"]);
+    name == ".gitconfig" || (name == "config" && (of_user || of_repository || of_submodule))
 }
 
 /// Names of configuration files that may hold passwords. Those behind `.env.` are spelled out letter by letter, so that
@@ -137,6 +167,10 @@ const CONFIG_GLOBS: &[&str] = &[
     "pip.conf",
     "pip.ini",
     ".pip.conf",
+    ".gitconfig",
+    ".git/config",
+    ".git/modules/**/config",
+    ".config/git/config",
 ];
 
 /// Returns globs for the names of files that may be secret, for whoever cannot look at their content: relative to any
@@ -200,8 +234,20 @@ mod tests {
         let below = DIRECTORIES.iter().map(|(path, _)| format!("x/{}/a/b", path.join("/")));
         let files = FILES.iter().map(|(path, _)| format!("x/{}", path.join("/")));
         let endings = ENDINGS.iter().map(|(ending, _)| format!("x/name{ending}"));
-        let config =
-            [".env", ".envrc", ".env.local", ".env.prod", ".env.test", "prod.env", "npmrc", "pip.ini"];
+        let config = [
+            ".env",
+            ".envrc",
+            ".env.local",
+            ".env.prod",
+            ".env.test",
+            "prod.env",
+            "npmrc",
+            "pip.ini",
+            ".gitconfig",
+            "x/.git/config",
+            ".git/modules/a/b/config",
+            ".config/git/config",
+        ];
         let names = below.chain(files).chain(endings).chain(config.map(str::to_owned));
         for name in names {
             assert_ne!(name_rule(Path::new(&name)), NameRule::Ordinary, "{name}");
