@@ -93,7 +93,54 @@ const RUN_LATER: &[&str] = &[
     ".roo/rules/x.md",
     ".kiro/hooks/x.json",
     ".kde/Autostart/x.sh",
+    ".jj/repo/config.toml",
+    ".sl/config",
+    ".trunk/trunk.yaml",
+    ".simple-git-hooks.json",
+    ".lvimrc",
+    ".spacemacs.d/init.el",
+    ".doom.d/init.el",
+    ".theia/tasks.json",
+    "opencode.json",
+    ".opencode/plugin/x.ts",
+    ".crush.json",
+    "QWEN.md",
+    ".qwen/settings.json",
+    "WARP.md",
+    ".rules",
+    ".roomodes",
+    ".kilocode/rules/x.md",
+    ".amazonq/rules/x.md",
+    ".junie/guidelines.md",
+    ".trae/rules/x.md",
+    ".augment/rules/x.md",
+    ".agents/skills/x/SKILL.md",
+    ".github/agents/x.md",
+    ".github/prompts/x.prompt.md",
+    ".github/hooks/x.json",
+    ".gitlab/ci/build.yml",
+    ".tekton/pipeline.yaml",
+    ".gitpod.yml",
+    ".gitpod/automations.yaml",
+    ".replit",
+    ".idx/dev.nix",
+    ".mise/tasks/x",
+    "mise.production.toml",
+    ".iex.exs",
+    ".ocamlinit",
+    ".Renviron",
+    ".selected_editor",
+    ".nvm/nvm.sh",
+    ".asdf/asdf.sh",
+    ".cargo/env",
+    ".fzf.bash",
+    ".pyenv/shims/python",
+    ".deno/bin/x",
 ];
+
+/// Configuration that names programs and holds logins, too: an edit of it also asks as a secret file.
+const RUN_LATER_AND_SECRET: &[&str] =
+    &[".gnupg/gpg-agent.conf", ".kube/config", ".docker/config.json", ".aws/config"];
 
 /// What a person builds, tests or reads, and a coding agent has to write.
 const ORDINARY: &[&str] = &[
@@ -109,6 +156,12 @@ const ORDINARY: &[&str] = &[
     ".github/dependabot.yml",
     "node_modules/a/index.js",
     "docs/agents/notes.md",
+    "docs/rules.md",
+    "rules/a.md",
+    "docs/mise.md",
+    "src/gitpod.yml",
+    ".nvmrc",
+    ".python-version",
 ];
 
 struct Project {
@@ -201,6 +254,18 @@ async fn files_that_are_run_later_ask_whatever_is_pre_approved() {
                 assert_eq!(verdict.decision, expected, "{mode:?} {tool} {input}: {verdict:?}");
             }
             let verdict = project.judge(tool, input.clone(), ApprovalMode::Prompt).await;
+            assert!(verdict.reason.contains("is protected: "), "{tool} {input}: {verdict:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn secret_files_that_name_programs_ask_whatever_is_pre_approved() {
+    let project = Project::new(RUN_LATER_AND_SECRET);
+    for path in RUN_LATER_AND_SECRET {
+        for (tool, input) in project.writes(path) {
+            let verdict = project.judge(tool, input.clone(), ApprovalMode::Prompt).await;
+            assert_eq!(verdict.decision, VerdictKind::Ask, "{tool} {input}: {verdict:?}");
             assert!(verdict.reason.contains("is protected: "), "{tool} {input}: {verdict:?}");
         }
     }

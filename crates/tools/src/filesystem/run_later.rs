@@ -42,6 +42,11 @@ const NAMES: &[(Reason, &[&str])] = &[
             ".huskyrc",
             ".huskyrc.js",
             ".huskyrc.json",
+            ".simple-git-hooks.json",
+            ".simple-git-hooks.js",
+            ".simple-git-hooks.cjs",
+            "simple-git-hooks.json",
+            ".rusty-hook.toml",
         ],
     ),
     (
@@ -66,6 +71,8 @@ const NAMES: &[(Reason, &[&str])] = &[
             "buildspec.yaml",
             ".cirrus.yml",
             ".build.yml",
+            ".drone.star",
+            "wercker.yml",
         ],
     ),
     (
@@ -95,6 +102,11 @@ const NAMES: &[(Reason, &[&str])] = &[
             ".autoenv",
             ".in",
             "config.fish",
+            ".selected_editor",
+            ".antigenrc",
+            ".p10k.zsh",
+            ".fzf.bash",
+            ".fzf.zsh",
         ],
     ),
     (
@@ -111,6 +123,8 @@ const NAMES: &[(Reason, &[&str])] = &[
             ".spacemacs",
             ".dir-locals.el",
             ".dir-locals-2.el",
+            ".lvimrc",
+            ".vimrc.local",
         ],
     ),
     (
@@ -149,10 +163,18 @@ const NAMES: &[(Reason, &[&str])] = &[
             ".procmailrc",
             ".forward",
             ".tmuxinator.yml",
+            ".renviron",
+            ".iex.exs",
+            ".ocamlinit",
+            ".erlang",
+            ".guile",
+            ".utoprc",
+            ".lldbinit-xcode",
+            ".terraformrc",
         ],
     ),
     (PYTHON, &["sitecustomize.py", "usercustomize.py", "pyvenv.cfg"]),
-    (CONTAINER, &[".devcontainer.json"]),
+    (CONTAINER, &[".devcontainer.json", ".gitpod.yml", ".replit"]),
     (
         INSTRUCTIONS,
         &[
@@ -167,6 +189,15 @@ const NAMES: &[(Reason, &[&str])] = &[
             ".clinerules",
             ".goosehints",
             ".aider.conf.yml",
+            ".roomodes",
+            ".kilocodemodes",
+            ".rules",
+            "qwen.md",
+            "warp.md",
+            "opencode.json",
+            "opencode.jsonc",
+            "crush.json",
+            ".crush.json",
         ],
     ),
 ];
@@ -174,11 +205,27 @@ const NAMES: &[(Reason, &[&str])] = &[
 /// Directories all of whose files are protected. A short name of `.git` on some file systems is another name for it.
 const DIRECTORIES: &[(Reason, &[&str])] = &[
     (GIT, &[".git", "git~1"]),
+    (VERSION_CONTROL, &[".hg", ".jj", ".sl", ".bzr"]),
     (RECORD, &[".llm-do"]),
-    (HOOKS, &[".husky", ".githooks"]),
-    (CI, &[".circleci", ".buildkite", ".woodpecker", ".semaphore", ".teamcity"]),
-    (EDITOR, &[".vscode", ".vscode-server", ".idea", ".fleet", ".zed", ".helix", ".vim", ".emacs.d"]),
-    (CONTAINER, &[".devcontainer"]),
+    (HOOKS, &[".husky", ".githooks", ".trunk"]),
+    (CI, &[".circleci", ".buildkite", ".woodpecker", ".semaphore", ".teamcity", ".tekton", ".gitlab"]),
+    (
+        EDITOR,
+        &[
+            ".vscode",
+            ".vscode-server",
+            ".idea",
+            ".fleet",
+            ".zed",
+            ".helix",
+            ".vim",
+            ".emacs.d",
+            ".spacemacs.d",
+            ".doom.d",
+            ".theia",
+        ],
+    ),
+    (CONTAINER, &[".devcontainer", ".gitpod", ".idx"]),
     (
         INSTRUCTIONS,
         &[
@@ -191,11 +238,20 @@ const DIRECTORIES: &[(Reason, &[&str])] = &[
             ".continue",
             ".roo",
             ".kiro",
+            ".kilocode",
+            ".amazonq",
+            ".junie",
+            ".trae",
+            ".augment",
+            ".qwen",
+            ".opencode",
+            ".crush",
+            ".agents",
         ],
     ),
-    (SHELL, &[".oh-my-zsh"]),
+    (SHELL, &[".oh-my-zsh", ".nvm", ".asdf", ".rvm", ".sdkman", ".pyenv", ".rbenv"]),
     (DESKTOP, &[".kde", ".fvwm"]),
-    (TOOL_START, &[".hg", ".ipython", ".jupyter", ".hammerspoon"]),
+    (TOOL_START, &[".ipython", ".jupyter", ".hammerspoon", ".gnupg", ".kube", ".aws"]),
     (SSH, &[".ssh"]),
     (PYTHON, &["__pycache__", ".venv", "site-packages", "dist-packages"]),
 ];
@@ -203,12 +259,33 @@ const DIRECTORIES: &[(Reason, &[&str])] = &[
 /// Paths whose components follow one another: a directory with all of its files, or one file.
 const PATHS: &[(Reason, &[&str])] = &[
     (CI, &[".github/workflows", ".github/actions", ".gitea/workflows", ".forgejo/workflows"]),
-    (INSTRUCTIONS, &[".github/instructions"]),
-    (PROGRAMS, &["node_modules/.bin", ".local/bin", ".cargo/bin"]),
+    (
+        INSTRUCTIONS,
+        &[
+            ".github/instructions",
+            ".github/agents",
+            ".github/prompts",
+            ".github/hooks",
+            ".github/chatmodes",
+            ".github/skills",
+        ],
+    ),
+    (
+        PROGRAMS,
+        &[
+            "node_modules/.bin",
+            ".local/bin",
+            ".cargo/bin",
+            ".deno/bin",
+            ".bun/bin",
+            ".dotnet/tools",
+            ".krew/bin",
+        ],
+    ),
     (CARGO, &[".cargo/config.toml", ".cargo/config"]),
     (GIT, &[".config/git"]),
-    (VERSIONS, &[".config/mise", ".config/direnv", ".mise/config.toml", "mise/config.toml"]),
-    (SHELL, &[".config/fish", ".config/nushell", ".config/powershell"]),
+    (VERSIONS, &[".config/mise", ".config/direnv", ".mise", "mise/config.toml", "mise/tasks"]),
+    (SHELL, &[".cargo/env", ".config/fish", ".config/nushell", ".config/powershell"]),
     (EDITOR, &[".config/nvim", ".config/emacs", ".config/helix", ".config/zed"]),
     (
         DESKTOP,
@@ -224,7 +301,7 @@ const PATHS: &[(Reason, &[&str])] = &[
             "library/launchagents",
         ],
     ),
-    (TOOL_START, &[".julia/config", ".docker/cli-plugins", ".gradle/init.d"]),
+    (TOOL_START, &[".julia/config", ".docker/cli-plugins", ".docker/config.json", ".gradle/init.d"]),
     // What is left of the user's own configuration and data: too many programs run what they find there to name each.
     (USER, &[".config", ".local/share"]),
 ];
@@ -238,6 +315,7 @@ const ENDINGS: &[(Reason, &[&str])] = &[
 ];
 
 const GIT: Reason = "it belongs to git and can make later git commands run programs";
+const VERSION_CONTROL: Reason = "it belongs to a version control system, whose commands run what it names";
 const PROJECT: Reason = "it decides what the agents of a project may do";
 const ENVIRONMENT: Reason = "it sets the environment of later runs";
 const VERSIONS: Reason = "it decides which programs and variables shells use in this directory";
@@ -288,7 +366,9 @@ fn by_name(path: &Path) -> Option<Reason> {
     let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
     let ending = || ENDINGS.iter().find(|(_, endings)| ends(endings)).map(|(reason, _)| *reason);
     let environment = || name.starts_with(".env.").then_some(ENVIRONMENT);
-    find(NAMES, name).or_else(ending).or_else(environment)
+    let of_mise = name.trim_start_matches('.').starts_with("mise.") && name.ends_with(".toml");
+    let versions = || of_mise.then_some(VERSIONS);
+    find(NAMES, name).or_else(ending).or_else(environment).or_else(versions)
 }
 
 fn find(table: &[(Reason, &[&str])], name: &str) -> Option<Reason> {
