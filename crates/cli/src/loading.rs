@@ -147,7 +147,8 @@ fn catalog(location: &ProjectLocation, env_file: EnvFile) -> Result<StandardCata
     let user = config::current(Some(root))?;
     let own = [UserDirectory::Config, UserDirectory::Data].map(|kind| kind.find(Some(root)).path);
     let record = record_directory::own_record().and_then(|record| Some(record.parent()?.to_owned()));
-    let private = own.into_iter().chain([environment::state_directory(), record]).flatten();
+    let own = own.into_iter().chain([environment::state_directory(), record]).flatten();
+    let private = own.chain(location.private.iter().cloned());
     catalog = private.fold(catalog, StandardCatalog::private);
     catalog = catalog.user_models(user.models()).allow_secret_files(&user.settings.secret_files.allow);
     if let Some(files) = &location.recorded {

@@ -29,12 +29,20 @@ pub(crate) struct ProjectLocation {
     pub(crate) set: Vec<String>,
     /// The files that are read from a record instead.
     pub(crate) recorded: Option<RecordedFiles>,
+    /// Files that no tool of the project reaches, besides the directories of this binary.
+    pub(crate) private: Vec<PathBuf>,
 }
 
 impl ProjectLocation {
     /// A project at a path, as its files describe it.
     pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), set: Vec::new(), recorded: None }
+        Self { path: path.into(), set: Vec::new(), recorded: None, private: Vec::new() }
+    }
+
+    /// Keeps the tools of the project away from files.
+    pub(crate) fn with_private(mut self, files: Vec<PathBuf>) -> Self {
+        self.private.extend(files);
+        self
     }
 
     /// What another process needs to find and load it again.

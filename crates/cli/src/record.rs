@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use llm_do::record::StoreError;
 use llm_do::usage::Money;
-use llm_do_record::{FindError, MIN_ID_CHARS, Reader, Record, RunSummary, is_database};
+use llm_do_record::{FindError, MIN_ID_CHARS, Reader, Record, RunSummary, is_database, record_files};
 
 use crate::arguments::RecordArguments;
 use crate::command_error::CommandError;
@@ -69,6 +69,12 @@ impl RecordTarget {
                 }
             },
         }
+    }
+
+    /// Returns the files that no tool of a run may reach.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+        self.path().map(record_files).unwrap_or_default().into_iter().map(absolute).collect()
     }
 
     /// Returns whether it is the user's own record, for which the configuration says how much it keeps.

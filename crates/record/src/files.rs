@@ -1,8 +1,9 @@
-//! The files of a record: readable by their owner only, and on a file system that can hold them.
+//! The files of a record: readable by their owner only, replaceable by nobody else, and on a file system that can hold
+//! them.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use llm_do_runtime::StoreError;
@@ -20,6 +21,7 @@ pub(crate) fn create_parent(path: &Path) -> Result<(), StoreError> {
 
 /// Creates the file of a record, unless it is there. SQLite gives its other files the same mode.
 pub(crate) fn create(path: &Path) -> Result<(), StoreError> {
+    refuse_shared(path)?;
     create_private(path)
         .map_err(|error| from_io(&format!("the record {} cannot be created", path.display()), &error))
 }
@@ -64,6 +66,37 @@ pub(crate) fn create_directory(directory: &Path) -> Result<(), StoreError> {
         .mode(0o700)
         .create(directory)
         .map_err(|error| from_io(&format!("the directory {} cannot be created", directory.display()), &error))
+}
+
+/// Refuses a record that another user owns, or can put another one in the place of: what it says decides what a resumed
+/// run does.
+pub(crate) fn refuse_shared(record: &Path) -> Result<(), StoreError> {
+    const STICKY: u32 = 0o1000;
+    const OTHERS_WRITE: u32 = 0o002;
+    let directory = record.parent().filter(|directory| !directory.as_os_str().is_empty());
+    for path in [directory.unwrap_or(Path::new(".")), record] {
+        // What is not there is created with the rights that it needs.
+        let Ok(found) = path.metadata() else { continue };
+        let refused = |why: String| StoreError::Other(format!("{} {why}", path.display()));
+        let owner = found.uid();
+        if owner != rustix::process::geteuid().as_raw() && owner != 0 {
+            return Err(refused(format!("belongs to the user {owner}")));
+        }
+        if found.mode() & OTHERS_WRITE != 0 && found.mode() & STICKY == 0 {
+            return Err(refused("is not safe: others can write to it (`chmod o-w` forbids it)".into()));
+        }
+    }
+    Ok(())
+}
+
+/// Returns all files and directories of a record, whether they exist or not. None of them is for anybody but this crate.
+pub fn record_files(record: &Path) -> Vec<PathBuf> {
+    let beside = |ending: &str| {
+        let mut name = record.file_name().unwrap_or_default().to_owned();
+        name.push(ending);
+        record.with_file_name(name)
+    };
+    ["", "-wal", "-shm", "-journal", "-claims", "-suspect"].map(beside).into()
 }
 
 /// Returns the directory of the claims of a record.

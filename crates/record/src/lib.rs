@@ -49,6 +49,7 @@ pub use crate::damage::{damaged_files, is_database};
 #[cfg(feature = "failpoints")]
 pub use crate::fail_point::FAIL_POINTS;
 pub use crate::file_systems::unsafe_file_system;
+pub use crate::files::record_files;
 pub use crate::prune::PruneFilter;
 pub use crate::questions::{AnswerError, RecordedQuestion, question_id};
 pub use crate::read::{

@@ -165,6 +165,7 @@ impl Reader {
         let path = path.as_ref();
         match std::fs::metadata(path) {
             Ok(_) => {
+                files::refuse_shared(path)?;
                 // Without it, a record that is set aside right now may be read as damaged.
                 let _lock = files::lock_shared(path).ok();
                 let connection = schema::open_to_read(path)?;

@@ -18,7 +18,8 @@ use crate::{input, loading, location, output};
 pub(crate) fn call(arguments: &CallArguments) -> Result<Exit, CommandError> {
     input::check(&arguments.input)?;
     location::refuse_project_as_name(&arguments.project, &arguments.name)?;
-    let location = location::locate(&arguments.project)?;
+    let location = location::locate(&arguments.project)?
+        .with_private(RecordTarget::new(&arguments.options.record).files());
     let project = match arguments.dry_run {
         true => loading::load_for_looking(&location)?,
         false => loading::load(&location, arguments.options.trust.as_deref())?,

@@ -6,6 +6,7 @@ use crate::controller::{self, Task};
 use crate::exit::Exit;
 use crate::front_end::FrontEndKind;
 use crate::plan::Plan;
+use crate::record::RecordTarget;
 use crate::typed_input::TextSource;
 use crate::{input, loading, location};
 
@@ -16,6 +17,7 @@ pub(crate) fn chat(arguments: &ChatArguments) -> Result<Exit, CommandError> {
         arguments.prompt.positional.as_deref(),
         arguments.prompt.flag.as_deref(),
     )?;
+    let location = location.with_private(RecordTarget::new(&arguments.options.record).files());
     let project = loading::load(&location, arguments.options.trust.as_deref())?;
     if !project.allow_cli_input {
         return Err(CommandError::with_hint(

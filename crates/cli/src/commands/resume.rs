@@ -17,7 +17,7 @@ use crate::exit::Exit;
 use crate::front_end::FrontEndKind;
 use crate::location::ProjectLocation;
 use crate::plan::Plan;
-use crate::record;
+use crate::record::{self, RecordTarget};
 use crate::text::visible_line;
 use crate::{loading, location, output, unknown};
 
@@ -63,7 +63,8 @@ fn resume_one(arguments: &ResumeArguments, id: &str) -> Result<Exit, CommandErro
     drop(reader);
     let settlements = unknown::settlements(&events, &arguments.unknown)?;
     let kind = FrontEndKind::for_run(&arguments.options)?;
-    let mut location = locate(&state, bundle.as_ref(), arguments.project.as_deref())?;
+    let mut location = locate(&state, bundle.as_ref(), arguments.project.as_deref())?
+        .with_private(RecordTarget::new(&arguments.options.record).files());
     let changed = ChangedProject::find(run.id, &state, bundle, &location);
     let choice = changed.choose(arguments.changed, arguments.diff)?;
     if choice == Some(ChangedChoice::Recorded) {

@@ -7,6 +7,7 @@ use crate::exit::Exit;
 use crate::front_end::FrontEndKind;
 use crate::input::{self, Stdin};
 use crate::plan::Plan;
+use crate::record::RecordTarget;
 use crate::{loading, location};
 
 /// Runs a project and prints its answer.
@@ -21,6 +22,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, CommandError> {
         arguments.prompt.positional.as_deref(),
         arguments.prompt.flag.as_deref(),
     )?;
+    let location = location.with_private(RecordTarget::new(&arguments.options.record).files());
     let project = loading::load(&location, arguments.options.trust.as_deref())?;
     // The terminal UI reads its messages from the terminal.
     let holds_messages = arguments.chat && kind != FrontEndKind::Tui;

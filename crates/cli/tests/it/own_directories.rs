@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::Sandbox;
+use crate::support::{Ran, Sandbox};
 
 const WRITTEN: [&str; 3] =
     ["state/llm-do/trust.json", "config/llm-do/config.toml", "cache/llm-do/python/x.py"];
@@ -48,4 +48,31 @@ fn no_mode_lets_a_tool_reach_state_configuration_or_cache() {
         let after = WRITTEN.map(|path| fs::read_to_string(sandbox.home().join(path)).unwrap());
         assert_eq!(after, before, "{mode}");
     }
+}
+
+#[test]
+fn no_tool_reaches_a_record_that_the_user_put_into_the_project() {
+    let files = ["runs.db", "runs.db-wal", "runs.db-shm", "runs.db-journal", "runs.db-claims/x"];
+    let mut replies = String::from("mode: by_turn\nreplies:\n");
+    for path in files {
+        replies += &format!("  - ask: {{write_file: {{path: {path}, content: evil}}}}\n");
+    }
+    replies += "  - ask: {read_file: {path: runs.db}}\n  - ask: {shell: {command: cat runs.db-wal}}\n  - say: the end\n";
+    let header = "name: main\nmodel: script:script.yaml\ntoolsets: [filesystem_project, shell_readonly]\n\
+                  approval: {'*': pre_approved}\n";
+    let sandbox = Sandbox::new()
+        .file("main.agent", &format!("---\n{header}---\nWork.\n"))
+        .file("script.yaml", &replies);
+    let refused = |ran: &Ran| {
+        let finished = ran.stdout.lines().filter(|line| line.contains("\"call_finished\""));
+        finished.filter(|line| line.contains("llm-do itself")).count()
+    };
+    let arguments = ["run", ".", "go", "--trust", "--approve", "all", "--output", "jsonl"];
+    let by_flag = sandbox.run(&[&arguments[..], &["--record", "runs.db"]].concat()).ended(0);
+    assert_eq!(refused(&by_flag), files.len() + 2, "{by_flag:#?}");
+    let by_variable: Ran =
+        sandbox.command(&arguments).env("LLM_DO_RECORD", "runs.db").output().unwrap().into();
+    assert_eq!(refused(&by_variable), files.len() + 2, "{by_variable:#?}");
+    let listed = sandbox.run(&["runs", "--record", "runs.db", "--output", "json"]).ended(0).json();
+    assert_eq!(listed.as_array().unwrap().len(), 2, "{listed}");
 }

@@ -336,3 +336,27 @@ fn the_files_of_a_record_are_private_whatever_the_umask() {
     child.kill().unwrap();
     child.wait().unwrap();
 }
+
+#[cfg(unix)]
+#[test]
+fn a_directory_in_which_others_can_replace_the_record_is_not_used() {
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox = Sandbox::echo();
+    let directory = sandbox.state().join("llm-do");
+    std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let ran = sandbox.run(&["run", ".", "hi", "--trust"]).said("hi\n").told("this run is not recorded");
+    assert!(ran.stderr.contains("others can write to it"), "{ran:#?}");
+    assert!(!directory.join("record.db").exists());
+}
+
+#[needs(root)]
+#[test]
+fn a_record_of_another_user_is_neither_written_nor_read() {
+    let sandbox = Sandbox::echo();
+    sandbox.run(&["run", ".", "hi"]).ended(0);
+    let record = sandbox.state().join("llm-do/record.db");
+    std::os::unix::fs::chown(&record, Some(65534), None).unwrap();
+    sandbox.run(&["run", ".", "hi"]).ended(0).told("belongs to the user 65534");
+    sandbox.run(&["runs"]).ended(1).told("belongs to the user 65534");
+    sandbox.run(&["resume", "last"]).ended(1).told("belongs to the user 65534");
+}
