@@ -445,7 +445,7 @@ impl ModelErrorKind {
     pub fn describe(self) -> &'static str {
         match self {
             Self::NoModel => "no model",
-            Self::Auth => "not authorised",
+            Self::Auth => "not authorized",
             Self::NotFound => "model not found",
             Self::Invalid => "invalid request",
             Self::ContextOverflow => "conversation too long",

@@ -315,7 +315,7 @@ impl Endpoint {
             headers_of(own).map_err(|error| invalid(format!("provider `{provider}`: {error}")))?;
         let key = key.map(|key| key.trim().to_owned());
         if let Some(key) = &key {
-            let (name, value) = authorisation(provider, api, key);
+            let (name, value) = authorization(provider, api, key);
             let mut value = HeaderValue::from_str(&value).map_err(|_| unusable_key(provider))?;
             value.set_sensitive(true);
             headers.insert(name, value);
@@ -446,7 +446,7 @@ fn ollama_host(authority: &str, is_secure: bool) -> String {
     if is_open && !is_secure { format!("{authority}:11434") } else { authority }
 }
 
-fn authorisation(provider: &str, api: Api, key: &str) -> (HeaderName, String) {
+fn authorization(provider: &str, api: Api, key: &str) -> (HeaderName, String) {
     match api {
         _ if provider == "azure" => (HeaderName::from_static("api-key"), key.to_owned()),
         Api::Anthropic => (HeaderName::from_static("x-api-key"), key.to_owned()),
