@@ -165,7 +165,8 @@ impl fmt::Display for Diagnostic {
             Severity::Error => "error",
             Severity::Notice => "notice",
         };
-        let file = self.file.to_string_lossy();
+        // The path of the project itself is empty if it is the working directory.
+        let file = if self.file.as_os_str().is_empty() { ".".into() } else { self.file.to_string_lossy() };
         if self.is_brief {
             let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
             return write!(f, "{severity}: {}{line}: {}", visible_line(&file), visible_line(&self.message));
@@ -291,6 +292,12 @@ mod tests {
             .with_hint("did you mean `toolsets`?");
         let expected = "error: unknown key `toolset`\n  at agents/main.agent, line 3, column 1\n   |\n 3 | toolset: [x]\n   | ^^^^^^^\nhint: did you mean `toolsets`?";
         assert_eq!(diagnostic.to_string(), expected);
+    }
+
+    #[test]
+    fn a_problem_of_the_working_directory_names_it() {
+        let diagnostic = Diagnostic::error(PathBuf::new(), "no Python");
+        assert_eq!(diagnostic.to_string(), "error: no Python\n  at .");
     }
 
     #[test]
