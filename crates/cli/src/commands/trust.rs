@@ -39,7 +39,9 @@ pub(crate) fn trust(arguments: &TrustArguments) -> Result<Exit, CommandError> {
 fn agree(project: &LoadedProject, shown: &str, arguments: &TrustArguments) -> Result<Exit, CommandError> {
     let digest = trust::shown_digest(&project.powers);
     let list = trust::powers_list(project);
-    output::to_stderr(&wrap::for_stderr(&format!("{shown} does this without asking you:\n\n{list}\n")));
+    let directory = project.root.canonicalize().unwrap_or_else(|_| project.root.clone());
+    let directory = visible_line(&directory.display().to_string());
+    output::to_stderr(&wrap::for_stderr(&format!("{directory} does this without asking you:\n\n{list}\n")));
     check_expected(arguments.expect.as_deref(), &project.powers, &digest)?;
     // An agreement about a directory above does not keep this one from having its own.
     let path = trust::identity(project)?.path;

@@ -348,6 +348,14 @@ fn a_choice_may_name_a_tool_of_code_that_is_not_run() {
 }
 
 #[test]
+fn the_list_of_powers_names_the_directory_also_if_it_is_the_current_one() {
+    let sandbox = marked();
+    let directory = sandbox.path("p").canonicalize().unwrap();
+    let ran: Ran = sandbox.command(&["trust"]).current_dir(&directory).output().unwrap().into();
+    ran.ended(2).told(&format!("{} does this without asking you:", directory.display()));
+}
+
+#[test]
 fn the_same_agreement_twice_asks_nothing() {
     let sandbox = marked();
     agree(&sandbox).ended(0);
