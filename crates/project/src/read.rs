@@ -39,6 +39,9 @@ pub(crate) const GENERATED: &str = "agents/generated";
 /// No manifest is larger than this: it holds settings, and no instructions.
 const MAX_MANIFEST_BYTES: usize = 1024 * 1024;
 
+/// No project has more agent files than these: what links them takes time and memory for each.
+const MAX_AGENT_FILES: usize = 1_000;
+
 /// All agent files of a project together have no more bytes than these.
 const MAX_TOTAL_BYTES: usize = 32 * 1024 * 1024;
 
@@ -507,6 +510,7 @@ fn read_agents(
         root,
         reader,
         generated: root.join(generated).canonicalize().ok(),
+        files: 0,
         bytes: 0,
         values: 0,
         is_over: false,
@@ -536,6 +540,7 @@ struct AgentReader<'a> {
     reader: FileReader<'a>,
     /// The real path of the directory of created agents.
     generated: Option<PathBuf>,
+    files: usize,
     bytes: usize,
     values: usize,
     is_over: bool,
@@ -547,15 +552,17 @@ impl AgentReader<'_> {
             return None;
         }
         let source = self.reader.source(path, out)?;
+        self.files += 1;
         self.bytes += source.text.len();
         let file = match program_file::language(path) {
             Some(language) => self.read_document(source, language, path, out),
             None => agent_file::read(source).map_err(|diagnostic| out.push(*diagnostic)).ok(),
         };
         self.values += file.as_ref().map_or(0, |file| file.header.count());
-        if self.bytes > MAX_TOTAL_BYTES || self.values > MAX_VALUES {
+        if self.files > MAX_AGENT_FILES || self.bytes > MAX_TOTAL_BYTES || self.values > MAX_VALUES {
             let message = format!(
-                "the agent files so far have more than {MAX_TOTAL_BYTES} bytes or {MAX_VALUES} values"
+                "the agent files so far are more than {MAX_AGENT_FILES}, or have more than {MAX_TOTAL_BYTES} bytes or \
+                 {MAX_VALUES} values"
             );
             out.push(Diagnostic::error(shown_path(path), message).with_hint("list fewer agents"));
             self.is_over = true;

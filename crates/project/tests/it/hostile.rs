@@ -306,3 +306,15 @@ fn doubling() -> Value {
     );
     json!({"$defs": definitions, "$ref": "#/$defs/k0"})
 }
+
+#[test]
+fn a_project_with_more_agent_files_than_are_allowed_is_refused() {
+    let folder = TestDir::new();
+    for number in 0..1_001 {
+        let name = format!("a{number}");
+        folder.write(format!("{name}.agent"), format!("---\nname: {name}\nmodel: test:echo\n---\nDo it.\n"));
+    }
+    folder.write("project.json", r#"{"version": 1, "entry": {"agent": "a0"}, "agent_files": ["*.agent"]}"#);
+    let problems = load(folder.path(), &Names).map(drop).unwrap_err().to_string();
+    assert!(problems.contains("the agent files so far are more than 1000"), "{problems}");
+}
