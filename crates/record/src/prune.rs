@@ -52,6 +52,7 @@ pub(crate) fn remove_claimed(writing: &mut Writing, run: &RunSummary) -> Result<
     // Held while its rows go, so that nobody continues it in between.
     let Some(_claim) = Claim::take(&writing.path, run.id)? else { return Ok(0) };
     schema::check_version(&writing.connection)?;
+    writing.has_removed = true;
     remove_rows(&mut writing.connection, run).map_err(from_sqlite)
 }
 

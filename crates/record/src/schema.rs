@@ -125,9 +125,7 @@ fn open_query_only(path: &Path) -> Result<Connection, StoreError> {
 
 /// Opens a connection that reads what it can of a damaged record, and changes nothing of it.
 pub(crate) fn open_damaged(path: &Path) -> Result<Connection, StoreError> {
-    let connection = open_query_only(path)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(from_sqlite)?;
-    Ok(connection)
+    open_query_only(path)
 }
 
 /// Refuses a record of another version than the one that was opened: a newer program may have changed its tables since.
@@ -165,6 +163,9 @@ fn open(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     };
     let mut connection = Connection::open_with_flags(path, flags).map_err(from_sqlite)?;
     connection.busy_handler(Some(wait_for_others)).map_err(from_sqlite)?;
+    // Closing the last connection would move the log into the database, remove it and wait for the disk three times, at the
+    // end of each run; the next process goes on with the log.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(from_sqlite)?;
     Ok(connection)
 }
 
@@ -180,16 +181,16 @@ fn wait_for_others(attempt: i32) -> bool {
 }
 
 fn set_up(connection: &Connection) -> rusqlite::Result<()> {
-    connection.pragma_update(None, "page_size", PAGE_BYTES)?;
-    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    // Of a record that has tables, these would write a page and wait for the disk.
+    if version(connection)? == 0 {
+        connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    }
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     connection.pragma_update(None, "journal_size_limit", MAX_LOG_FILE_BYTES)?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     // The writer decides when: in the middle of a commit, it would be time that a run waits.
     connection.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))?;
-    // Closing the last connection would move the log into the database, remove it and wait for the disk three times, at the
-    // end of each run; the next process goes on with the log.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     // macOS keeps what was synced in the cache of the drive otherwise.
     connection.pragma_update(None, "fullfsync", true)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use llm_do_core::{
     ApprovalRequest, CallInfo, CallKind, CallResult, Digest, Event, EventBody, Key, ModelResult, Name,
-    Payload, RunId, RunStart, Usage,
+    Payload, RunId, RunStart, Status, Usage,
 };
 use llm_do_runtime::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -247,6 +247,9 @@ fn derive(connection: &Connection, row: &EventRow, event: &Event) -> rusqlite::R
             call_finished(connection, row, result, usage)
         }
         EventBody::RunFinished { status, error, .. } => {
+            if matches!(status, Status::Done | Status::Failed | Status::Denied | Status::Output) {
+                withdraw_questions(connection, row, &Key::root())?;
+            }
             let sql = "UPDATE streams SET status = ?, error = ?, ended = ? WHERE id = ?";
             update(connection, sql, &[&status.as_str(), error, &row.time, &row.stream])
         }
@@ -303,10 +306,10 @@ fn asked(connection: &Connection, row: &EventRow, request: &ApprovalRequest) -> 
     update(connection, &sql, &[&row.stream, &id, &row.seq, &digest, &row.time, &expires, &was_wrong])
 }
 
-/// Who has ended asks nothing any more.
+/// Whoever has ended asks nothing any more; nor does anything below it.
 fn withdraw_questions(connection: &Connection, row: &EventRow, call: &Key) -> rusqlite::Result<()> {
     let sql = "UPDATE approvals SET state = 'withdrawn' WHERE stream = ?1 AND state IN ('open', 'answered')
-        AND (id = ?2 OR (id >= ?2 || '/' AND id < ?2 || '0'))";
+        AND (?2 = '' OR id = ?2 OR (id >= ?2 || '/' AND id < ?2 || '0'))";
     update(connection, sql, &[&row.stream, &call.as_str()])
 }
 

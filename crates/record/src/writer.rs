@@ -27,11 +27,14 @@ use crate::stream::Stream;
 /// How long the lock of a process that is gone is waited for.
 const MAX_LOCK_OF_GONE: Duration = Duration::from_secs(2);
 
+/// How large a log may be that is left when a process ends.
+const FINAL_LOG_BYTES: u64 = 1024 * 1024;
+
 /// How large the log may be before its content is moved into the database: when nothing else is to do, and in any case.
 const IDLE_LOG_BYTES: u64 = 4 * 1024 * 1024;
 const MAX_LOG_BYTES: u64 = 32 * 1024 * 1024;
 
-/// QueuedWork for the thread.
+/// Work for the thread.
 pub(crate) type Job = Box<dyn FnOnce(&mut Writing) + Send>;
 
 /// Hands events and work to the thread. Dropping it ends the thread when everything is written.
@@ -115,6 +118,7 @@ impl EventQueue {
             streams: HashMap::new(),
             is_synced: false,
             failed_sync: None,
+            has_removed: false,
         };
         let own = queue.clone();
         let thread = std::thread::Builder::new()
@@ -200,6 +204,8 @@ pub(crate) struct Writing {
     /// A sync that failed. The kernel then takes for written what it could not write, so that a later sync says nothing
     /// about what came before it, and nothing more is recorded by this process.
     failed_sync: Option<StoreError>,
+    /// Whether runs were removed: the file gets smaller when the log is moved into it.
+    pub(crate) has_removed: bool,
 }
 
 /// An event that waits in a transaction.
@@ -414,11 +420,12 @@ impl Writing {
         }
     }
 
-    /// Moves the content of the log into the database at the end, and makes its file empty, unless others are using it.
+    /// Moves the content of a log that is not short into the database at the end, and makes its file empty, unless others are
+    /// using it. A short one is left to the next process, which goes on with it without waiting for the disk.
     fn empty_log(&self) {
-        let has_written = self.log_pages.load(Ordering::Relaxed) > 0;
+        let is_long = self.log_pages.load(Ordering::Relaxed) * u64::from(PAGE_BYTES) > FINAL_LOG_BYTES;
         // Nobody waits for other processes here: one of them does it when it ends.
-        if has_written && self.connection.busy_timeout(Duration::ZERO).is_ok() {
+        if (is_long || self.has_removed) && self.connection.busy_timeout(Duration::ZERO).is_ok() {
             let _ = self.connection.pragma(None, "wal_checkpoint", "TRUNCATE", |_| Ok(()));
         }
     }

@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, Barrier};
 
+use llm_do_core::EventBody;
 use llm_do_record::{Record, RecordedState, RunFilter};
 use llm_do_runtime::{Durability, Store, StoreError};
 use llm_do_testing::Chance;
 
-use crate::support::{random_event, run_id, started};
+use crate::support::{event, random_event, run_id, started};
 
 fn rounds() -> u64 {
     std::env::var("LLM_DO_RECORD_ROUNDS").map_or(40, |count| count.parse().unwrap())
@@ -157,7 +158,7 @@ async fn files_can_be_read_by_their_owner_only() {
 }
 
 #[tokio::test]
-async fn at_the_end_the_log_is_empty_though_others_have_the_record_open() {
+async fn at_the_end_a_long_log_is_emptied_though_others_have_the_record_open() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("record.db");
     let record = Record::open(&path).unwrap();
@@ -167,10 +168,16 @@ async fn at_the_end_the_log_is_empty_though_others_have_the_record_open() {
     writer.enqueue(&started(run), Durability::Process).unwrap().await.unwrap();
     assert_eq!(reader.events(run, None).unwrap().len(), 1);
     let log = || std::fs::metadata(directory.path().join("record.db-wal")).unwrap().len();
-    assert!(log() > 0);
     drop((writer, record));
+    assert!(log() > 0, "a short one is left to the next process");
+
+    let record = Record::open(&path).unwrap();
+    let claimed = record.claim(run).await.unwrap();
+    let long = event(run, 1, "1", EventBody::Notice { text: "x".repeat(2_000_000) });
+    claimed.writer.enqueue(&long, Durability::Process).unwrap().await.unwrap();
+    drop((claimed, record));
     assert_eq!(log(), 0);
-    assert_eq!(reader.events(run, None).unwrap().len(), 1);
+    assert_eq!(reader.events(run, None).unwrap().len(), 2);
 }
 
 #[cfg(target_os = "linux")]

@@ -43,6 +43,10 @@ async fn written(path: &Path, runs: u64, events: u64) -> Vec<(RunId, Vec<Arc<Eve
         }
         all.push((run, record.read(run, None).await.unwrap()));
     }
+    drop(record);
+    // So that what is destroyed is not in the log as well.
+    let connection = rusqlite::Connection::open(path).unwrap();
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     all
 }
 

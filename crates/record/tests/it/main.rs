@@ -12,6 +12,7 @@ mod disks;
 mod fail_points;
 #[allow(dead_code, reason = "with fail points, and through the binary, all of it is used")]
 mod oracle;
+mod questions;
 mod random;
 mod reading;
 mod retention;
