@@ -22,11 +22,14 @@ pub(crate) fn open_terminal() -> Option<File> {
     File::options().read(true).write(true).open("/dev/tty").ok()
 }
 
+/// A longer line is not typed by a person.
+const MAX_LINE_BYTES: usize = 4_096;
+
 /// Reads a line of a usual length.
 pub(crate) fn read_line(terminal: &mut File) -> String {
     let mut line = Vec::new();
     let mut byte = [0];
-    while line.len() < 64 && matches!(terminal.read(&mut byte), Ok(1)) && byte[0] != b'\n' {
+    while line.len() < MAX_LINE_BYTES && matches!(terminal.read(&mut byte), Ok(1)) && byte[0] != b'\n' {
         line.push(byte[0]);
     }
     String::from_utf8_lossy(&line).into_owned()

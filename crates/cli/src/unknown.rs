@@ -8,6 +8,7 @@ use serde_json::Value;
 use std::sync::Arc;
 
 use crate::command_error::CommandError;
+use crate::terminal_question;
 use crate::text::{shortened, visible_line};
 
 /// How much of the arguments a line shows.
@@ -52,44 +53,96 @@ impl std::str::FromStr for UnknownAnswer {
     }
 }
 
-/// Returns what became of each unknown call, or lists those about which nothing is said.
+/// Returns what became of each unknown call: what the flags say, else what the user answers at the terminal. Without a
+/// terminal, lists those about which nothing is said.
 pub(crate) fn settlements(
     events: &[Arc<Event>],
     answers: &[UnknownAnswer],
 ) -> Result<Vec<(Key, Settlement)>, CommandError> {
     let unknown = unknown_calls(events);
-    for answer in answers {
-        if let UnknownAnswer::One(call, _) = answer
-            && !unknown.iter().any(|unknown| unknown.call.id == call.as_str())
-        {
-            let message = format!("the run has no call `{}` whose outcome is unknown", visible_line(call));
-            return Err(if unknown.is_empty() {
-                CommandError::usage(message)
-            } else {
-                CommandError::with_hint(message, format!("these are unknown:\n{}", list(&unknown)))
-            });
+    check_named(&unknown, answers)?;
+    let mut settled = Vec::new();
+    let mut open = Vec::new();
+    for call in unknown {
+        match said(&call, answers) {
+            Some(settlement) => settled.push((call.call.id.clone(), settlement)),
+            None => open.push(call),
         }
     }
-    let said = |unknown: &UnknownCall| {
-        let one = answers.iter().rev().find_map(|answer| match answer {
-            UnknownAnswer::One(call, settlement) if unknown.call.id == call.as_str() => {
-                Some(settlement.clone())
-            }
-            _ => None,
-        });
-        one.or_else(|| answers.contains(&UnknownAnswer::TellAll).then_some(Settlement::Unknown))
-    };
-    let (settled, open): (Vec<_>, Vec<_>) =
-        unknown.into_iter().map(|unknown| (said(&unknown), unknown)).partition(|(said, _)| said.is_some());
+    settled.extend(ask_about(&open)?);
+    Ok(settled)
+}
+
+/// Refuses an answer about a call whose outcome is known, or that is not there.
+fn check_named(unknown: &[UnknownCall], answers: &[UnknownAnswer]) -> Result<(), CommandError> {
+    let is_unknown = |call: &str| unknown.iter().any(|unknown| unknown.call.id == call);
+    let wrong = answers.iter().find_map(|answer| match answer {
+        UnknownAnswer::One(call, _) if !is_unknown(call) => Some(call),
+        _ => None,
+    });
+    let Some(call) = wrong else { return Ok(()) };
+    let message = format!("the run has no call `{}` whose outcome is unknown", visible_line(call));
+    Err(if unknown.is_empty() {
+        CommandError::usage(message)
+    } else {
+        CommandError::with_hint(message, format!("these are unknown:\n{}", list(unknown)))
+    })
+}
+
+/// Returns what the flags say about a call.
+fn said(unknown: &UnknownCall, answers: &[UnknownAnswer]) -> Option<Settlement> {
+    let one = answers.iter().rev().find_map(|answer| match answer {
+        UnknownAnswer::One(call, settlement) if unknown.call.id == call.as_str() => Some(settlement.clone()),
+        _ => None,
+    });
+    one.or_else(|| answers.contains(&UnknownAnswer::TellAll).then_some(Settlement::Unknown))
+}
+
+/// Asks about calls at the terminal, after all of them were listed.
+fn ask_about(open: &[UnknownCall]) -> Result<Vec<(Key, Settlement)>, CommandError> {
     if open.is_empty() {
-        let settled = settled.into_iter();
-        return Ok(settled.filter_map(|(said, unknown)| Some((unknown.call.id.clone(), said?))).collect());
+        return Ok(Vec::new());
     }
-    let open: Vec<UnknownCall> = open.into_iter().map(|(_, unknown)| unknown).collect();
-    Err(CommandError::failed_with_hint(
-        format!("these calls had begun when the process ended, and may have happened:\n{}", list(&open)),
-        HINT,
-    ))
+    let listed =
+        format!("these calls had begun when the process ended, and may have happened:\n{}", list(open));
+    let mut settled = Vec::new();
+    for (index, call) in open.iter().enumerate() {
+        let before = if index == 0 { format!("{listed}\n\n") } else { String::new() };
+        match ask_one(&before, call)? {
+            Some(settlement) => settled.push((call.call.id.clone(), settlement)),
+            None => return Err(CommandError::failed_with_hint(listed, HINT)),
+        }
+    }
+    Ok(settled)
+}
+
+/// Asks about one call; nothing if there is no terminal.
+fn ask_one(before: &str, call: &UnknownCall) -> Result<Option<Settlement>, CommandError> {
+    let question = format!(
+        "{before}{}\n[d] it happened  [a] it did not: do it now  [t] tell the agent that nobody knows  [s] stop > ",
+        list(std::slice::from_ref(call))
+    );
+    let Some(answer) = terminal_question::ask(&question) else { return Ok(None) };
+    match answer.as_str() {
+        "d" | "D" => Ok(Some(Settlement::Happened { output: ask_for_result() })),
+        "a" | "A" => Ok(Some(Settlement::DidNotHappen)),
+        "t" | "T" => Ok(Some(Settlement::Unknown)),
+        _ => Err(CommandError::usage("the run was not continued")),
+    }
+}
+
+fn ask_for_result() -> Output {
+    let mut question = "its result as JSON (Enter: it gave nothing) > ".to_owned();
+    loop {
+        let answer = terminal_question::ask(&question).unwrap_or_default();
+        if answer.is_empty() {
+            return Output::json(Value::Null);
+        }
+        match serde_json::from_str(&answer) {
+            Ok(value) => return Output::json(value),
+            Err(error) => question = format!("that is not valid JSON: {error}\nits result as JSON > "),
+        }
+    }
 }
 
 fn list(unknown: &[UnknownCall]) -> String {

@@ -3,11 +3,13 @@
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use expectrl::Expect;
 use llm_do_testing::needs;
 use serde_json::{Value, json};
 
 use crate::providers::{KEY, asks, refuses, run_beside, says};
 use crate::support::{Ran, Sandbox};
+use crate::terminal::{at_terminal, ended};
 
 /// An agent that writes a file, and whose model then thinks for two seconds.
 fn slow() -> Sandbox {
@@ -122,6 +124,30 @@ fn a_call_that_may_have_happened_waits_for_what_the_user_says() {
     let resumed = sandbox.run(&["resume", "last", "--unknown", &answer]).ended(0);
     assert_eq!((resumed.stdout.trim(), paid()), ("the end", 1));
     assert!(sandbox.run(&["show", "last"]).stdout.contains("receipt 7"));
+}
+
+#[needs(python)]
+#[test]
+fn a_person_at_a_terminal_says_what_became_of_a_call() {
+    let sandbox = killed_while_paying();
+    let resume = "\"$LLM_DO\" resume last --headless; echo code $?";
+    let mut session = at_terminal(&sandbox, resume);
+    session.expect("[d] it happened").unwrap();
+    session.send_line("s").unwrap();
+    let rest = ended(session);
+    assert!(rest.contains("the run was not continued") && rest.contains("code 2"), "{rest}");
+
+    let mut session = at_terminal(&sandbox, resume);
+    session.expect("[d] it happened").unwrap();
+    session.send_line("d").unwrap();
+    session.expect("its result as JSON").unwrap();
+    session.send_line("{").unwrap();
+    session.expect("that is not valid JSON").unwrap();
+    session.send_line("\"receipt 8\"").unwrap();
+    let rest = ended(session);
+    assert!(rest.contains("the end") && rest.contains("code 0"), "{rest}");
+    assert!(sandbox.run(&["show", "last"]).stdout.contains("receipt 8"));
+    assert_eq!(std::fs::read_to_string(sandbox.path("paid")).unwrap(), "x");
 }
 
 #[needs(python)]
