@@ -92,7 +92,7 @@ mod tests {
         let message = parse_list("python,phyton").unwrap_err().to_string();
         assert_eq!(
             message,
-            "there is no capability `phyton`; known are sandbox, sandbox_signals, python, packages, model, wire, root"
+            "there is no capability `phyton`; known are sandbox, sandbox_signals, python, packages, model, wire, root, tracing"
         );
     }
 
