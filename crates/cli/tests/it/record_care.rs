@@ -20,6 +20,10 @@ fn titles(sandbox: &Sandbox) -> Vec<String> {
 
 /// Overwrites a part of a file.
 fn damage(path: &Path, from: usize, length: usize) {
+    // So that what is damaged is not in the log as well.
+    let connection = rusqlite::Connection::open(path).unwrap();
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    drop(connection);
     let mut bytes = std::fs::read(path).unwrap();
     bytes[from..from + length].fill(0xa5);
     std::fs::write(path, bytes).unwrap();
