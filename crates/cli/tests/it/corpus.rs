@@ -18,7 +18,7 @@ fn every_bad_project_is_refused_on_stderr_before_anything_runs() {
         }
         let begun = Instant::now();
         let ran = sandbox.run(&["check", "."]);
-        assert!(begun.elapsed() < Duration::from_secs(2), "{id} took {:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(20), "{id} took {:?}", begun.elapsed());
         if case["expect"] == "ok" {
             assert_eq!(ran.code, Some(0), "{id}: {ran:#?}");
             continue;

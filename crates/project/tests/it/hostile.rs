@@ -198,6 +198,9 @@ fn the_project_that_the_environment_names() {
     assert!(said.len() <= 2_000_000, "said {} bytes", said.len());
 }
 
+/// How often the cost of a project is measured before it counts as too much.
+const MAX_ROUNDS: usize = 50;
+
 #[test]
 fn what_a_project_costs_grows_with_its_size() {
     let growths: [(&str, usize, WriteMany); 4] = [
@@ -213,22 +216,26 @@ fn what_a_project_costs_grows_with_its_size() {
         }),
     ];
     for (name, size, write) in growths {
-        let cost = |size: usize| {
+        let folders = [size, size * 4].map(|size| {
             let folder = TestDir::new();
             write(&folder, size);
-            // The quickest of several: a busy machine only ever adds to the time.
-            let times = (0..5).map(|_| {
-                let begun = Instant::now();
-                let _ = load(folder.path(), &Names);
-                begun.elapsed()
-            });
-            times.min().unwrap_or_default()
+            folder
+        });
+        let cost = |folder: &TestDir| {
+            let begun = Instant::now();
+            let _ = load(folder.path(), &Names);
+            begun.elapsed()
         };
-        let (small, large) = (cost(size), cost(size * 4));
+        // The quickest of several, in turn: a busy machine only ever adds to the time.
+        let (mut small, mut large) = (Duration::MAX, Duration::MAX);
+        let is_as_expected = (0..MAX_ROUNDS).any(|_| {
+            small = small.min(cost(&folders[0]));
+            large = large.min(cost(&folders[1]));
+            large <= small * 9 + Duration::from_millis(20)
+        });
         println!("{name}: {size} take {small:?}, {} take {large:?}", size * 4);
-        let limit = small * 9 + Duration::from_millis(20);
         assert!(
-            large <= limit,
+            is_as_expected,
             "{name}: {small:?} become {large:?} where the size becomes four times as much"
         );
     }
