@@ -168,6 +168,41 @@ pub(crate) fn answers(connection: &Connection, run: RunId) -> Result<Vec<GivenAn
     Ok(answers)
 }
 
+/// An answer that its run has not used yet, as the table has it.
+pub(crate) struct UnusedAnswer {
+    question: String,
+    answer: String,
+    by: String,
+    given: i64,
+}
+
+/// Reads the answers that a run has not used yet from a record that may be damaged.
+pub(crate) fn unused_answers(connection: &Connection, stream: i64) -> rusqlite::Result<Vec<UnusedAnswer>> {
+    let sql =
+        "SELECT id, answer, answered_by, answered FROM approvals WHERE stream = ? AND state = 'answered'";
+    let mut query = connection.prepare_cached(sql)?;
+    let rows = query.query_map([stream], |row| {
+        Ok(UnusedAnswer { question: row.get(0)?, answer: row.get(1)?, by: row.get(2)?, given: row.get(3)? })
+    });
+    rows?.collect()
+}
+
+/// Keeps an answer to a question that is open.
+pub(crate) fn keep_answer(
+    connection: &Connection,
+    run: RunId,
+    answer: &UnusedAnswer,
+) -> Result<(), StoreError> {
+    let sql = "UPDATE approvals SET state = 'answered', answer = ?, answered = ?, answered_by = ?
+        WHERE stream = (SELECT id FROM streams WHERE uuid = ?) AND id = ? AND state = 'open'";
+    let values = params![answer.answer, answer.given, answer.by, run.0.as_bytes(), answer.question];
+    connection
+        .prepare_cached(sql)
+        .and_then(|mut update| update.execute(values))
+        .map_err(from_sqlite)
+        .map(drop)
+}
+
 /// Reads a request from its event.
 fn request_of(
     connection: &Connection,

@@ -9,16 +9,18 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use llm_do_core::{
-    CallInfo, CallKind, CallResult, Event, EventBody, Failure, FailureKind, Key, RunId, RunStart, Status,
-    Usage, UsageByModel,
+    BundledFile, CallInfo, CallKind, CallResult, Digest, Event, EventBody, Failure, FailureKind, Key,
+    ProjectBundle, RunId, RunStart, Status, Usage, UsageByModel,
 };
 use llm_do_runtime::StoreError;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use uuid::Uuid;
 
+use crate::bundles;
 use crate::call_rows::visit_calls;
 use crate::claim::Claim;
 use crate::error::{corrupt, from_sqlite};
+use crate::questions::{self, UnusedAnswer};
 use crate::recorded::{RecordedEvent, visit_events};
 use crate::schema;
 use crate::stream::Stream;
@@ -71,6 +73,10 @@ struct Salvaged {
     total: Option<u64>,
     /// Why the one after those that were read could not be.
     problem: Option<String>,
+    /// The files of the project, as far as they can be read.
+    bundles: Vec<(Digest, ProjectBundle)>,
+    /// Answers that were given and not used yet, unless the run was cut: then nobody continues it.
+    answers: Vec<UnusedAnswer>,
 }
 
 /// Copies the runs of a damaged record.
@@ -145,7 +151,25 @@ fn salvage(source: &Connection, stream: i64, id: RunId) -> Salvaged {
         Ok(()) if is_short => Some("the events after it are missing".to_owned()),
         Ok(()) => None,
     };
-    Salvaged { id, events, total, problem }
+    let bundles = events.iter().filter_map(known).filter_map(|event| bundle(source, event)).collect();
+    let answers = if problem.is_none() { questions::unused_answers(source, stream) } else { Ok(Vec::new()) };
+    Salvaged { id, events, total, problem, bundles, answers: answers.unwrap_or_default() }
+}
+
+/// Reads the files that an event names. A file whose text is no longer the one of its digest is known by the digest only.
+fn bundle(source: &Connection, event: &Event) -> Option<(Digest, ProjectBundle)> {
+    let digest = match &event.body {
+        EventBody::RunStarted(start) => start.bundle,
+        EventBody::RunResumed { state, .. } => state.bundle,
+        _ => None,
+    }?;
+    let read = bundles::read(source, digest).ok().flatten()?;
+    let mut intact = ProjectBundle::default();
+    for (path, file) in read.files() {
+        let text = file.text.clone().filter(|text| Digest::hash(text.as_bytes()) == file.digest);
+        intact.insert(path, BundledFile { digest: file.digest, text });
+    }
+    Some((digest, intact))
 }
 
 /// Returns whether a run got its result: nothing comes after that.
@@ -195,6 +219,9 @@ fn write(connection: &mut Connection, salvaged: &Salvaged) -> Result<(), StoreEr
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(from_sqlite)?;
     let mut stream = Stream::create(&transaction, salvaged.id)?;
+    for (digest, bundle) in &salvaged.bundles {
+        bundles::keep(&transaction, *digest, bundle)?;
+    }
     for event in &salvaged.events {
         match event {
             RecordedEvent::Known(event) => stream.write(&transaction, event)?,
@@ -207,6 +234,9 @@ fn write(connection: &mut Connection, salvaged: &Salvaged) -> Result<(), StoreEr
         }
     }
     stream.finish_transaction(&transaction)?;
+    for answer in &salvaged.answers {
+        questions::keep_answer(&transaction, salvaged.id, answer)?;
+    }
     transaction.commit().map_err(from_sqlite)
 }
 

@@ -9,7 +9,7 @@ use rusqlite::Connection;
 
 use crate::support::{event, run_id, started};
 
-fn bundle(text: &str) -> Arc<ProjectBundle> {
+pub(crate) fn bundle(text: &str) -> Arc<ProjectBundle> {
     let mut bundle = ProjectBundle::default();
     bundle.insert("main.agent", BundledFile::new(text));
     bundle.insert("empty.py", BundledFile::new(""));
@@ -25,14 +25,14 @@ fn naming(started: &Event, bundle: Digest) -> Arc<Event> {
     Arc::new(event)
 }
 
-async fn record_run(record: &Record, run: RunId, bundle: &Arc<ProjectBundle>) {
+pub(crate) async fn record_run(record: &Record, run: RunId, bundle: &Arc<ProjectBundle>) {
     let writer = record.begin(run).await.unwrap();
     writer.keep_bundle(bundle.digest(), bundle);
     let event = naming(&started(run), bundle.digest());
     writer.enqueue(&event, Durability::Process).unwrap().await.unwrap();
 }
 
-async fn remove(record: &Record, run: RunId) {
+pub(crate) async fn remove(record: &Record, run: RunId) {
     let listed = record.reader().unwrap().run(run).unwrap().unwrap();
     assert_eq!(record.remove(vec![listed]).await, Ok(1));
 }

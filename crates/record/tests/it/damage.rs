@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use llm_do_core::{Event, EventBody, RunId, Status};
+use llm_do_core::{Answer, Event, EventBody, RunId, Status};
 use llm_do_record::{Reader, Record, RepairOutcome, RunFilter, damaged_files, is_database};
 use llm_do_runtime::{Durability, Store, StoreError};
 use llm_do_testing::Chance;
 
 use crate::support::{ended, event, random_event, run_id, started};
+use crate::{bundles, questions};
 
 const PAGE: usize = 8 * 1024;
 
@@ -193,4 +194,58 @@ fn a_database_of_another_program_is_refused_and_stays_as_it_is() {
     assert_eq!(error, StoreError::Other("it is the database of another program".to_owned()));
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
     assert!(is_database(&path) && !is_database(directory.path().join("none")));
+}
+
+#[tokio::test]
+async fn a_run_that_is_copied_keeps_the_files_of_its_project_and_the_answers_that_wait() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, copy) = (directory.path().join("record.db"), directory.path().join("copy.db"));
+    let (run, other) = (run_id(1), run_id(2));
+    let bundle = bundles::bundle("You pay bills.");
+    {
+        let record = Record::open(&path).unwrap();
+        for run in [run, other] {
+            bundles::record_run(&record, run, &bundle).await;
+            let writer = record.claim(run).await.unwrap().writer;
+            let asks = questions::asked(run, 1, questions::request("a", None));
+            writer.enqueue(&asks, Durability::Process).unwrap().await.unwrap();
+        }
+        questions::answer(&record, run, Answer::Deny("too much".into()), "ada").await.unwrap();
+    }
+    let before = Record::open(&path).unwrap().answers(run).await.unwrap();
+    assert_eq!(before.len(), 1);
+
+    let record = Record::open(&copy).unwrap();
+    record.repair_from(&path).await.unwrap();
+    assert_eq!(record.answers(run).await.unwrap(), before);
+    assert_eq!(record.answers(other).await.unwrap(), []);
+    let answered = |run| {
+        let listed = record.reader().unwrap().questions().unwrap();
+        listed.into_iter().find(|question| question.run == run).unwrap().answered_by
+    };
+    assert_eq!((answered(run).as_deref(), answered(other)), (Some("ada"), None));
+    assert_eq!(record.bundle(bundle.digest()).await.unwrap().unwrap(), bundle);
+    // They go with the last run that names them.
+    for run in [run, other] {
+        bundles::remove(&record, run).await;
+    }
+    assert_eq!(record.bundle(bundle.digest()).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_file_of_a_project_that_was_damaged_is_known_by_its_digest_only() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, copy) = (directory.path().join("record.db"), directory.path().join("copy.db"));
+    let bundle = bundles::bundle("You pay bills.");
+    bundles::record_run(&Record::open(&path).unwrap(), run_id(1), &bundle).await;
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let forge = "UPDATE blobs SET body = CAST('You pay twice.' AS BLOB) WHERE body = ?";
+    assert_eq!(connection.execute(forge, ["You pay bills.".as_bytes()]), Ok(1));
+    drop(connection);
+
+    let record = Record::open(&copy).unwrap();
+    record.repair_from(&path).await.unwrap();
+    let copied = record.bundle(bundle.digest()).await.unwrap().unwrap();
+    assert_eq!(copied.get("main.agent").unwrap().text, None);
+    assert_eq!(copied.get("empty.py"), bundle.get("empty.py"));
 }

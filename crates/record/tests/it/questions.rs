@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::support::{event, run_id, started};
 
-fn request(digest: &str, expires: Option<Timestamp>) -> ApprovalRequest {
+pub(crate) fn request(digest: &str, expires: Option<Timestamp>) -> ApprovalRequest {
     ApprovalRequest {
         id: Key::from("1/t1/tool/0"),
         path: "main > pay".to_owned(),
@@ -34,7 +34,7 @@ fn request(digest: &str, expires: Option<Timestamp>) -> ApprovalRequest {
     }
 }
 
-fn asked(run: RunId, seq: u64, request: ApprovalRequest) -> Arc<Event> {
+pub(crate) fn asked(run: RunId, seq: u64, request: ApprovalRequest) -> Arc<Event> {
     event(run, seq, "1/t1/tool/0", EventBody::ApprovalRequested(Arc::new(request)))
 }
 
@@ -49,7 +49,7 @@ async fn write(writer: &Arc<dyn RunWriter>, events: impl IntoIterator<Item = Arc
     }
 }
 
-async fn answer(record: &Record, run: RunId, answer: Answer, by: &str) -> Result<(), AnswerError> {
+pub(crate) async fn answer(record: &Record, run: RunId, answer: Answer, by: &str) -> Result<(), AnswerError> {
     record.answer(run, Key::from("1/t1/tool/0"), answer, by.to_owned()).await
 }
 
