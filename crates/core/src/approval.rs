@@ -407,12 +407,67 @@ impl fmt::Display for Exhausted {
     }
 }
 
+/// Who answered a question about a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct AnsweredBy {
+    /// Where the answer came from.
+    pub via: AnsweredVia,
+    /// Who gave it, where that is known: for an answer from another process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub who: Option<String>,
+}
+
+impl AnsweredBy {
+    /// An answer of an approver of this process.
+    pub fn approver(via: AnsweredVia) -> Self {
+        Self { via, who: None }
+    }
+
+    /// An answer that another process gave.
+    pub fn other_process(who: impl Into<String>) -> Self {
+        Self { via: AnsweredVia::OtherProcess, who: Some(who.into()) }
+    }
+}
+
+impl fmt::Display for AnsweredBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.via, &self.who) {
+            (AnsweredVia::Terminal, None) => f.write_str("a person at the terminal"),
+            (AnsweredVia::Tui, None) => f.write_str("a person in the terminal UI"),
+            (AnsweredVia::Program, None) => f.write_str("a program"),
+            (AnsweredVia::OtherProcess, None) => f.write_str("somebody in another process"),
+            (_, Some(who)) => f.write_str(who),
+        }
+    }
+}
+
+/// Where the answer to a question came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum AnsweredVia {
+    /// The question was put at the terminal of the run.
+    Terminal,
+    /// It was put in the terminal UI.
+    Tui,
+    /// A program decided: the code that embeds the runtime, or one that the user named.
+    Program,
+    /// Another process answered it.
+    OtherProcess,
+}
+
 /// Answers approval requests: a person at a terminal, a program, a test.
 ///
 /// An approver that fails or panics denies. A function that takes the request and returns an [`Answer`], or a future of
 /// one, is an approver. One that waits for a person should be async: a function that blocks holds up a thread of the
 /// executor.
 pub trait Approver: Send + Sync {
+    /// Returns what it is, for the record.
+    fn via(&self) -> AnsweredVia {
+        AnsweredVia::Program
+    }
+
     /// Answers a request. Several requests may be open at once.
     fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Result<Answer, ApproverError>>;
 

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    ApprovalMode, ApprovalRequest, CallInfo, CallOrigin, Decision, Digest, Effect, Failure, Grant, Head, Key,
-    Limits, Message, ModelError, ModelResponse, Money, Name, Output, Payload, PinnedParts, ProjectChanges,
-    ProjectSource, ProjectState, Quantity, Sample, Usage, UsageByModel,
+    AnsweredBy, ApprovalMode, ApprovalRequest, CallInfo, CallOrigin, Decision, Digest, Effect, Failure,
+    Grant, Head, Key, Limits, Message, ModelError, ModelResponse, Money, Name, Output, Payload, PinnedParts,
+    ProjectChanges, ProjectSource, ProjectState, Quantity, Sample, Usage, UsageByModel,
 };
 
 /// The id of a run.
@@ -138,6 +138,9 @@ pub enum EventBody {
         /// What it decided.
         #[serde(flatten)]
         decision: Arc<Decision>,
+        /// Who was asked and answered, if it depends on that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answered_by: Option<AnsweredBy>,
     },
     /// A tool reported progress; not recorded.
     ToolProgress(Delta),

@@ -45,8 +45,9 @@ mod usage;
 
 pub use agent::{AgentSpec, ApprovalRule, ToolsetChoice};
 pub use approval::{
-    Answer, Approval, ApprovalMode, ApprovalRequest, Approver, ApproverError, Assessment, Exhausted,
-    ExtensionRequest, IntoAnswer, Quantity, Scope, SecretFile, ShownAttachment, Subject,
+    Answer, AnsweredBy, AnsweredVia, Approval, ApprovalMode, ApprovalRequest, Approver, ApproverError,
+    Assessment, Exhausted, ExtensionRequest, IntoAnswer, Quantity, Scope, SecretFile, ShownAttachment,
+    Subject,
 };
 pub use arguments::{Arguments, ArgumentsError, JsonError, parse_arguments, parse_exact, parse_strict};
 pub use attachment_policy::AttachmentPolicy;

@@ -41,6 +41,9 @@ pub struct TraceCall {
     pub output: Option<Output>,
     /// Why it failed.
     pub error: Option<Failure>,
+    /// Whether it has no end yet because nobody has answered a question about it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub waits_for_answer: bool,
     /// How long it took; `None` while it runs, or if it was interrupted.
     pub duration_ms: Option<u64>,
     /// How long it ran, over restarts and without what it waited for people, if its time is limited.
@@ -57,6 +60,8 @@ impl Trace {
     pub fn from_events(events: &[Arc<Event>]) -> Self {
         let mut flat: Vec<(Option<Key>, TraceCall)> = Vec::new();
         let mut indices: HashMap<Key, usize> = HashMap::new();
+        // The questions that are open, and the calls that ask them.
+        let mut questions: HashMap<Key, Key> = HashMap::new();
         for event in events {
             match &event.body {
                 EventBody::CallStarted { kind, name, input, .. } => {
@@ -70,7 +75,16 @@ impl Trace {
                         call.ran_ms = *ran_ms;
                     }
                 }
+                EventBody::ApprovalRequested(request) => {
+                    questions.insert(request.id.clone(), event.call.id.clone());
+                }
+                EventBody::ApprovalDecided { id, .. } => drop(questions.remove(id)),
                 _ => {}
+            }
+        }
+        for call in questions.values() {
+            if let Some((_, call)) = indices.get(call).and_then(|index| flat.get_mut(*index)) {
+                call.waits_for_answer = call.duration_ms.is_none();
             }
         }
         Self { calls: nest(flat) }
@@ -145,6 +159,7 @@ fn started(event: &Event, kind: CallKind, name: &str, input: &Payload) -> TraceC
         input: input.clone(),
         output: None,
         error: None,
+        waits_for_answer: false,
         duration_ms: None,
         ran_ms: None,
         usage: Usage::default(),
@@ -207,7 +222,8 @@ impl fmt::Display for TraceCall {
         match (&self.output, &self.error) {
             (Some(output), _) => write!(f, "-> {}", shown(&output.to_text()))?,
             (None, Some(failure)) => write!(f, "!! {}", shown(&failure.message))?,
-            (None, None) => f.write_str("broken off")?,
+            (None, None) if self.waits_for_answer => f.write_str("waits for an answer")?,
+            (None, None) => f.write_str("not finished")?,
         }
         if self.usage.requests > 0 {
             let requests = self.usage.requests;

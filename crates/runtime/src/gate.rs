@@ -14,9 +14,9 @@ pub(crate) mod verdict;
 use std::sync::Arc;
 
 use llm_do_core::{
-    Access, Approval, ApprovalMode, ApprovalRequest, Assessment, CallOrigin, DecidedBy, Decision, Digest,
-    EventBody, Failure, FailureKind, GrantSubject, Halt, HintAudience, Key, Name, Outcome, Payload, Permit,
-    Schema, Scope, Step, StepResult, describe_call, join_problems, parse_arguments,
+    Access, AnsweredBy, Approval, ApprovalMode, ApprovalRequest, Assessment, CallOrigin, DecidedBy, Decision,
+    Digest, EventBody, Failure, FailureKind, GrantSubject, Halt, HintAudience, Key, Name, Outcome, Payload,
+    Permit, Schema, Scope, Step, StepResult, describe_call, join_problems, parse_arguments,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -41,9 +41,10 @@ pub(crate) async fn decide(
     step: &Step,
     reason: Option<&str>,
 ) -> StepResult {
+    let mut answered_by = None;
     let considered = match (reason, &call.target) {
-        (Some(reason), _) => consider_inner(run, call, step, reason).await,
-        (None, Some(target)) => consider_call(run, call, target).await,
+        (Some(reason), _) => consider_inner(run, call, step, reason, &mut answered_by).await,
+        (None, Some(target)) => consider_call(run, call, target, &mut answered_by).await,
         (None, None) => {
             Err(StepError::Refused(Failure::new(FailureKind::Unknown, "nothing to decide about")))
         }
@@ -54,7 +55,7 @@ pub(crate) async fn decide(
         Err(StepError::Halted(halt)) => return Err(halt),
     });
     let id = if reason.is_some() { step.key.clone() } else { call.info.id.clone() };
-    let body = EventBody::ApprovalDecided { id, decision: decision.clone() };
+    let body = EventBody::ApprovalDecided { id, decision: decision.clone(), answered_by };
     match (reason, &*decision) {
         // No `call_executing` comes between this decision and an inner effect, so it is itself the barrier.
         (Some(_), Decision::Allow(_)) => {
@@ -83,9 +84,10 @@ async fn consider_call(
     run: &Arc<RunState>,
     call: &Arc<LiveCall>,
     target: &CallTarget,
+    answered_by: &mut Option<AnsweredBy>,
 ) -> Result<Permit, StepError> {
     let checked = check(run, call, target).await?;
-    Case::new(call, target).approve(run, call, checked).await
+    Case::new(call, target).approve(run, call, checked, answered_by).await
 }
 
 /// What the gate would say to a call. Nobody is asked and nothing runs.
@@ -133,6 +135,7 @@ async fn consider_inner(
     call: &Arc<LiveCall>,
     step: &Step,
     reason: &str,
+    answered_by: &mut Option<AnsweredBy>,
 ) -> Result<Permit, StepError> {
     let target = call.target.as_ref();
     let case = Case {
@@ -148,7 +151,7 @@ async fn consider_inner(
         reason: Some(reason),
         cancel: call.token_for(&step.key),
     };
-    case.approve(run, call, Checked::plain(step.payload.clone())).await
+    case.approve(run, call, Checked::plain(step.payload.clone()), answered_by).await
 }
 
 /// The chain of callers with one more name. The root of a run has no name.
@@ -344,6 +347,7 @@ impl<'a> Case<'a> {
         run: &Arc<RunState>,
         call: &Arc<LiveCall>,
         mut checked: Checked,
+        answered_by: &mut Option<AnsweredBy>,
     ) -> Result<Permit, StepError> {
         let mut assessment = self.assess(run, call, &checked).await;
         if self.cancel.is_cancelled() {
@@ -352,7 +356,7 @@ impl<'a> Case<'a> {
         match self.settle(run, call, &assessment)? {
             Some(by) => Ok(permit(&checked, by, &assessment)),
             // Boxed: few decisions ask, and none of the others shall take the memory for it.
-            None => Box::pin(self.ask(run, call, &mut checked, &mut assessment)).await,
+            None => Box::pin(self.ask(run, call, &mut checked, &mut assessment, answered_by)).await,
         }
     }
 

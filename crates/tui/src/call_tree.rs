@@ -50,7 +50,7 @@ impl CallTree {
             EventBody::CallStarted { kind, name, input, .. } => self.start(event, *kind, name, input, now),
             EventBody::ModelRequest { .. } | EventBody::ModelResponse { .. } => self.talk(event),
             EventBody::ApprovalRequested(request) => self.ask(event.call.run, request),
-            EventBody::ApprovalDecided { id, decision } => self.decide(event.call.run, id, decision),
+            EventBody::ApprovalDecided { id, decision, .. } => self.decide(event.call.run, id, decision),
             EventBody::Stderr { text } => self.at(event, |call| call.stderr.push(text.clone())),
             EventBody::ToolProgress(delta) => self.at(event, |call| call.progress = Some(delta.text.clone())),
             EventBody::CallFinished { result, duration_ms, usage, .. } => {

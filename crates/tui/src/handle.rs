@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
-use llm_do_core::{Answer, ApprovalRequest, Approver, ApproverError, Event, ExtensionRequest};
+use llm_do_core::{Answer, AnsweredVia, ApprovalRequest, Approver, ApproverError, Event, ExtensionRequest};
 use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
@@ -89,6 +89,10 @@ impl TuiHandle {
 }
 
 impl Approver for TuiHandle {
+    fn via(&self) -> AnsweredVia {
+        AnsweredVia::Tui
+    }
+
     fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Result<Answer, ApproverError>> {
         let subject = QuestionSubject::Approval(Box::new(request.clone()));
         Box::pin(self.ask(subject, QuestionReply::Approval))

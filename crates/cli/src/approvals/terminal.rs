@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::future::BoxFuture;
-use llm_do::approval::{Answer, ApprovalRequest, Approver, ApproverError, ExtensionRequest, Scope};
+use llm_do::approval::{
+    Answer, AnsweredVia, ApprovalRequest, Approver, ApproverError, ExtensionRequest, Scope,
+};
 use llm_do_core::visible_json;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::termios::{QueueSelector, tcflush};
@@ -90,6 +92,10 @@ impl Drop for Counted<'_> {
 }
 
 impl Approver for TerminalApprover {
+    fn via(&self) -> AnsweredVia {
+        AnsweredVia::Terminal
+    }
+
     fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Result<Answer, ApproverError>> {
         Box::pin(async move {
             let shown = self.readers.with_question(&request.id);

@@ -106,6 +106,25 @@ fn a_parked_run_says_what_it_waits_for_and_what_to_do() {
         assert!(shown.stdout.contains(text), "{text}: {shown:?}");
     }
     assert!(sandbox.run(&["runs", "--status", "parked"]).ended(0).stdout.contains("main: go"));
+    let tree = sandbox.run(&["show", "last"]).ended(0);
+    let call = tree.stdout.lines().find(|line| line.contains("write_file")).unwrap();
+    assert!(call.contains("waits for an answer"), "{tree:?}");
+    let caller = tree.stdout.lines().find(|line| line.contains("agent main")).unwrap();
+    assert!(caller.contains("not finished"), "{tree:?}");
+}
+
+#[test]
+fn a_run_shows_who_answered_its_questions() {
+    let sandbox = writer();
+    park(&sandbox, &[]);
+    let open = questions(&sandbox);
+    let call = || sandbox.run(&["show", "last", "--call", "1/t1/tool/0"]).ended(0).stdout;
+    assert!(call().contains("took     it waits for an answer"), "{}", call());
+    sandbox.run(&["approve", id_of(&open[0])]).ended(0);
+    sandbox.run(&["resume", "last"]).ended(0);
+    let shown = call();
+    let line = shown.lines().find(|line| line.starts_with("approval")).unwrap();
+    assert!(line.contains("allowed by ") && line.contains("(process "), "{shown}");
 }
 
 #[test]

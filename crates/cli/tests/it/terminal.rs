@@ -93,6 +93,8 @@ fn a_person_edits_the_arguments_in_an_editor() {
     session.send_line("y").unwrap();
     let rest = ended(session);
     assert!(rest.contains("runs with {\"input\":\"edited\"}") && rest.contains("code 0"), "{rest}");
+    let recorded = sandbox.run(&["show", "last", "--output", "jsonl"]).ended(0);
+    assert!(recorded.stdout.contains(r#""answered_by":{"via":"terminal"}"#), "{recorded:?}");
 }
 
 #[test]

@@ -15,12 +15,15 @@ use crate::support::Sandbox;
 const ROOT: &str = "/the-directory-of-the-projects";
 
 /// How each run ended, by what it was given.
-const RUNS: [(&str, &str); 5] = [
+const RUNS: [(&str, &str); 8] = [
     ("nested, all approved", "done"),
     ("nested, all denied", "done"),
     ("out of turns", "limit"),
     ("killed while the model thought", "cut_off"),
     ("out of time", "timed_out"),
+    ("parked, not answered", "parked"),
+    ("parked, and answered", "parked"),
+    ("parked, answered and continued", "done"),
 ];
 
 fn directory() -> PathBuf {
@@ -67,6 +70,16 @@ fn move_projects(record: &Path, from: &str, to: &str) {
     connection.execute("UPDATE projects SET root = replace(root, ?, ?)", [from, to]).unwrap();
 }
 
+/// Answers the question of a run.
+fn approve(sandbox: &Sandbox, title: &str) {
+    let runs = sandbox.run(&["runs", "--output", "json"]).ended(0).json();
+    let run = runs.as_array().unwrap().iter().find(|run| run["title"] == title).unwrap();
+    let open = sandbox.run(&["approvals", "--output", "json"]).ended(0).json();
+    let question =
+        open.as_array().unwrap().iter().find(|question| question["run_id"] == run["run_id"]).unwrap();
+    sandbox.run(&["approve", question["id"].as_str().unwrap()]).ended(0);
+}
+
 #[test]
 #[ignore = "writes a file of the repository"]
 fn the_record_of_this_version() {
@@ -82,6 +95,12 @@ fn the_record_of_this_version() {
     killed.kill().unwrap();
     killed.wait().unwrap();
     sandbox.run(&["run", "slow", RUNS[4].0, "-a", "all", "--timeout", "1s"]).ended(124);
+    for (title, _) in &RUNS[5..] {
+        sandbox.run(&["run", "nested", title, "-a", "park"]).ended(75);
+    }
+    approve(&sandbox, RUNS[6].0);
+    approve(&sandbox, RUNS[7].0);
+    sandbox.run(&["resume", "last"]).ended(0);
 
     let file = directory().join(concat!(env!("CARGO_PKG_VERSION"), ".db"));
     std::fs::create_dir_all(directory()).unwrap();
@@ -130,7 +149,8 @@ fn shown(sandbox: &Sandbox, id: &impl Fn(&str) -> String) {
         let run = sandbox.run(&["show", &id(title), "--output", "json"]).ended(0).json();
         assert_eq!(run["calls"][0]["name"], "main", "{title}: {run}");
         assert!(run["unknown_events"].is_null(), "{title}: {run}");
-        sandbox.run(&["show", &id(title)]).ended(0);
+        let tree = sandbox.run(&["show", &id(title)]).ended(0).stdout;
+        assert_eq!(tree.contains("waits for an answer"), RUNS[5..7].contains(&(title, "parked")), "{tree}");
     }
     let denied = sandbox.run(&["show", &id(RUNS[1].0)]).stdout;
     assert!(denied.contains("agent helper") && denied.contains("!! "), "{denied}");
@@ -141,11 +161,15 @@ fn continued(sandbox: &Sandbox, id: &impl Fn(&str) -> String) {
         let refused = sandbox.run(&["resume", &id(title)]).ended(2);
         assert!(refused.stderr.contains("cannot be resumed, it has ended (done)"), "{refused:?}");
     }
-    for (title, _) in &RUNS[3..] {
-        let resumed = sandbox.run(&["resume", &id(title)]).ended(0);
+    for (title, _) in &RUNS[3..5] {
+        let resumed = sandbox.run(&["resume", &id(title), "--changed", "go-on"]).ended(0);
         assert_eq!(resumed.stdout.trim(), "done later", "{title}");
     }
     assert!(!sandbox.path("slow/a.txt").exists(), "a file was written again");
-    let resumed = sandbox.run(&["resume", &id(RUNS[2].0), "--max-turns", "5"]);
+    let resumed = sandbox.run(&["resume", &id(RUNS[2].0), "--max-turns", "5", "--changed", "go-on"]);
     assert!(resumed.code == Some(0) || resumed.stderr.contains("cannot be resumed"), "{resumed:?}");
+    // The question that has an answer is not put again; the other one still waits.
+    sandbox.run(&["resume", "--all-answered", "--changed", "go-on"]).ended(0).said("done later\n");
+    approve(sandbox, RUNS[5].0);
+    sandbox.run(&["resume", &id(RUNS[5].0), "--changed", "go-on"]).ended(0).said("done later\n");
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use llm_do_core::{
-    Answer, Approval, ApprovalMode, ApprovalRequest, Approver, Assessment, DecidedBy, EventBody, Failure,
-    FailureKind, Grant, Halt, HintAudience, Payload, Permit,
+    Answer, AnsweredBy, Approval, ApprovalMode, ApprovalRequest, Approver, Assessment, DecidedBy, EventBody,
+    Failure, FailureKind, Grant, Halt, HintAudience, Payload, Permit,
 };
 use serde_json::Value;
 
@@ -33,6 +33,7 @@ impl Case<'_> {
         call: &Arc<LiveCall>,
         checked: &mut Checked,
         assessment: &mut Assessment,
+        answered_by: &mut Option<AnsweredBy>,
     ) -> Result<Permit, StepError> {
         let mut edit_problem = None;
         for _ in 0..MAX_QUESTIONS {
@@ -42,7 +43,9 @@ impl Case<'_> {
             }
             let request = self.request(call, checked, assessment, edit_problem.take());
             let request = Arc::new(self.as_recorded(run, &question, assessment, request));
-            let edited = match self.reply(run, call, &question, &request, assessment).await? {
+            let (reply, by) = self.reply(run, call, &question, &request, assessment).await?;
+            *answered_by = by;
+            let edited = match reply {
                 BrokerReply::Granted(scope) => {
                     return Ok(permit(checked, DecidedBy::Grant(scope), assessment));
                 }
@@ -103,7 +106,8 @@ impl Case<'_> {
         ApprovalRequest { digest, expires, ..request }
     }
 
-    /// Returns the answer to a question: one that was given while the run was parked, or that of somebody who is asked.
+    /// Returns the answer to a question, and who gave it: one that was given while the run was parked, or that of somebody who
+    /// is asked.
     async fn reply(
         &self,
         run: &RunState,
@@ -111,10 +115,11 @@ impl Case<'_> {
         question: &GrantQuestion,
         request: &Arc<ApprovalRequest>,
         assessment: &Assessment,
-    ) -> Result<BrokerReply, StepError> {
+    ) -> Result<(BrokerReply, Option<AnsweredBy>), StepError> {
         match elsewhere::earlier_answer(run, call, request).await? {
-            Some(EarlierAnswer::Given(answer)) => {
-                return Ok(run.shared.broker.accept(Ok(answer), question, request));
+            Some(EarlierAnswer::Given(given)) => {
+                let by = AnsweredBy::other_process(given.by);
+                return Ok((run.shared.broker.accept(Ok(given.answer), question, request), Some(by)));
             }
             Some(EarlierAnswer::Expired(at)) => {
                 run.mark_unasked();
@@ -161,7 +166,7 @@ impl Case<'_> {
         question: &GrantQuestion,
         request: Arc<ApprovalRequest>,
         approver: &dyn Approver,
-    ) -> BrokerReply {
+    ) -> (BrokerReply, Option<AnsweredBy>) {
         let _waiting = Activity::waiting(call.watch.as_ref());
         let limit = run.shared.approver_limit;
         let stop = pin!(async {
@@ -170,8 +175,10 @@ impl Case<'_> {
                 () = crate::timing::after(limit) => BrokerReply::Failed("nobody answered in time".to_owned()),
             }
         });
-        let approver = AnsweredAnywhere { run, approver };
-        run.shared.broker.ask(question.clone(), request, &approver, stop).await
+        let approver = AnsweredAnywhere::new(run, approver);
+        let reply = run.shared.broker.ask(question.clone(), request, &approver, stop).await;
+        let by = matches!(reply, BrokerReply::Answered(..)).then(|| approver.answered_by());
+        (reply, by)
     }
 
     async fn check_edit(&self, run: &RunState, call: &LiveCall, value: Value) -> Result<Checked, Failure> {

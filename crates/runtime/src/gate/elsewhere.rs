@@ -3,13 +3,15 @@
 //! Another process answers a question while the run waits for it, or while it is parked. Such an answer holds for exactly
 //! what was asked: the digest of the request says what that was.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use llm_do_core::{
-    Answer, ApprovalRequest, Approver, ApproverError, Assessment, Digest, ExtensionRequest, Halt, Name,
+    Answer, AnsweredBy, ApprovalRequest, Approver, ApproverError, Assessment, Digest, ExtensionRequest, Halt,
+    Name,
 };
 
 use crate::project::plan::TargetKind;
@@ -24,7 +26,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// What became of a question while the run was parked.
 pub(super) enum EarlierAnswer {
     /// It was answered.
-    Given(Answer),
+    Given(GivenAnswer),
     /// Nobody answered it in time.
     Expired(Timestamp),
 }
@@ -47,7 +49,7 @@ pub(super) async fn earlier_answer(
     if let Some(given) = unused_answer(run, request).await? {
         run.mark_used(&given);
         if Some(given.digest) == request.digest {
-            return Ok(Some(EarlierAnswer::Given(given.answer)));
+            return Ok(Some(EarlierAnswer::Given(given)));
         }
         let name = &request.name;
         run.notice(
@@ -74,11 +76,25 @@ async fn unused_answer(run: &RunState, request: &ApprovalRequest) -> Result<Opti
 
 /// Asks the approver of the run, and takes an answer from elsewhere if that comes first.
 pub(super) struct AnsweredAnywhere<'a> {
-    pub(super) run: &'a RunState,
-    pub(super) approver: &'a dyn Approver,
+    run: &'a RunState,
+    approver: &'a dyn Approver,
+    /// Who answered in another process.
+    elsewhere: OnceLock<String>,
 }
 
-impl AnsweredAnywhere<'_> {
+impl<'a> AnsweredAnywhere<'a> {
+    pub(super) fn new(run: &'a RunState, approver: &'a dyn Approver) -> Self {
+        Self { run, approver, elsewhere: OnceLock::new() }
+    }
+
+    /// Returns who gave the answer.
+    pub(super) fn answered_by(&self) -> AnsweredBy {
+        match self.elsewhere.get() {
+            Some(who) => AnsweredBy::other_process(who),
+            None => AnsweredBy::approver(self.approver.via()),
+        }
+    }
+
     /// Waits for an answer to exactly this request.
     async fn answer_elsewhere(&self, request: &ApprovalRequest) -> Answer {
         loop {
@@ -87,6 +103,7 @@ impl AnsweredAnywhere<'_> {
             let Ok(Some(given)) = unused_answer(self.run, request).await else { continue };
             self.run.mark_used(&given);
             if Some(given.digest) == request.digest {
+                let _ = self.elsewhere.set(given.by);
                 return given.answer;
             }
         }

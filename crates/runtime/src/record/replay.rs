@@ -142,7 +142,7 @@ impl Replay {
             EventBody::ApprovalRequested(request) => {
                 self.asked.insert(request.id.clone(), request.clone());
             }
-            EventBody::ApprovalDecided { id, decision } => {
+            EventBody::ApprovalDecided { id, decision, .. } => {
                 self.asked.remove(id);
                 self.outdated.remove(&key);
                 self.note_grant(&key, decision);

@@ -8,8 +8,8 @@ use std::time::Duration;
 use futures::future::{join_all, pending};
 use jiff::Timestamp;
 use llm_do_core::{
-    AgentSpec, Answer, Approval, ApprovalMode, ApprovalRequest, Assessment, Effect, Event, EventBody, Output,
-    RunId, Scope, Status,
+    AgentSpec, Answer, AnsweredBy, AnsweredVia, Approval, ApprovalMode, ApprovalRequest, Assessment, Effect,
+    Event, EventBody, Output, RunId, Scope, Status,
 };
 use llm_do_models::{Script, asks, asks_all, says};
 use llm_do_runtime::{GivenAnswer, MemoryStore, RunReport, Runtime};
@@ -113,6 +113,36 @@ fn one_call(recorder: &EffectRecorder) -> TestProject {
         .agent(AgentSpec::new("main", "x").tool("pay"))
         .tool(asking("pay", recorder))
         .model_replies([asks("pay", json!({"n": 1})), says("done")])
+}
+
+/// Who answered questions of a run, as its decisions record it.
+fn answerers(run: &TestRun) -> Vec<AnsweredBy> {
+    let answered_by = |event: &Arc<Event>| match &event.body {
+        EventBody::ApprovalDecided { answered_by, .. } => answered_by.clone(),
+        _ => None,
+    };
+    run.report().events().iter().filter_map(answered_by).collect()
+}
+
+#[tokio::test]
+async fn a_record_says_who_answered() {
+    let recorder = EffectRecorder::default();
+    let program = AnsweredBy::approver(AnsweredVia::Program);
+    for answer in [once(), deny("no"), edit(json!({"n": 2}))] {
+        let run = one_call(&recorder).approvals([answer]).run("go").await;
+        assert_eq!(answerers(&run), std::slice::from_ref(&program));
+    }
+    for answer in [once(), deny("no")] {
+        let later = answered(&recorder, answer).await;
+        assert_eq!(answerers(&later), [AnsweredBy::other_process("ada")]);
+    }
+    // Nobody was asked.
+    let allowed = one_call(&recorder)
+        .runtime(|runtime| runtime.approval_mode(ApprovalMode::ApproveAll))
+        .build()
+        .run("main", "go")
+        .await;
+    assert_eq!(answerers(&TestRun::of(allowed)), []);
 }
 
 /// Parks a run at its one question, answers it, and returns the resumed run.
@@ -310,6 +340,7 @@ async fn another_process_answers_a_question_of_a_run_that_waits() {
     answers.answer(run.id(), answer_to(&request, once()));
     let run = TestRun::of(run.await);
     assert_eq!((run.answer().as_ref(), asked.load(Ordering::SeqCst)), ("done", 1));
+    assert_eq!(answerers(&run), [AnsweredBy::other_process("ada")]);
     assert_eq!(recorder.names(), ["pay"]);
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use llm_do::event::{Event, EventBody, Trace, TraceCall};
-use llm_do_core::Decision;
+use llm_do_core::{AnsweredBy, DecidedBy, Decision};
 use llm_do_record::short_id;
 use serde_json::{Value, json};
 
@@ -57,7 +57,7 @@ fn text(run: &ShownRun, call: &TraceCall) -> String {
         line("path", &visible_line(&first.call.path));
         line("began", &first.time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string());
     }
-    line("took", &call.duration_ms.map_or_else(|| "it has no end".to_owned(), |ms| format!("{ms} ms")));
+    line("took", &took(call));
     if call.usage.requests > 0 {
         line("used", &usage_line(&call.usage));
     }
@@ -78,23 +78,45 @@ fn text(run: &ShownRun, call: &TraceCall) -> String {
     text
 }
 
+fn took(call: &TraceCall) -> String {
+    match call.duration_ms {
+        Some(ms) => format!("{ms} ms"),
+        None if call.waits_for_answer => "it waits for an answer".to_owned(),
+        None => "it has no end".to_owned(),
+    }
+}
+
 /// What an event says about a call beside its input and output.
 fn note(event: &Event) -> Option<(&'static str, String)> {
     match &event.body {
-        EventBody::ApprovalDecided { decision, .. } => Some(("approval", decided(decision))),
+        EventBody::ApprovalDecided { decision, answered_by, .. } => {
+            Some(("approval", decided(decision, answered_by.as_ref())))
+        }
         EventBody::Notice { text } => Some(("notice", visible_line(text))),
         EventBody::Stderr { text } => Some(("stderr", visible_line(text))),
         _ => None,
     }
 }
 
-fn decided(decision: &Decision) -> String {
-    match decision {
-        Decision::Allow(permit) => {
-            let by = serde_json::to_value(&permit.by).unwrap_or_default();
-            format!("allowed by {}", visible_line(by.as_str().unwrap_or(&by.to_string())))
+fn decided(decision: &Decision, answered_by: Option<&AnsweredBy>) -> String {
+    let by = answered_by.map(|by| visible_line(&by.to_string()));
+    match (decision, by) {
+        (Decision::Allow(permit), by) => {
+            let edited = if permit.edited { ", with other arguments" } else { "" };
+            format!("allowed by {}{edited}", by.unwrap_or_else(|| allowed_by(&permit.by)))
         }
-        Decision::Refuse(failure) => format!("refused: {}", visible_line(&failure.message)),
+        (Decision::Refuse(failure), Some(by)) => format!("{} (by {by})", visible_line(&failure.message)),
+        (Decision::Refuse(failure), None) => format!("refused: {}", visible_line(&failure.message)),
+    }
+}
+
+fn allowed_by(by: &DecidedBy) -> String {
+    match by {
+        DecidedBy::Definition => "the definition of the tool".to_owned(),
+        DecidedBy::Rule => "a rule of the agent".to_owned(),
+        DecidedBy::Mode => "the approval mode of the run".to_owned(),
+        DecidedBy::Grant(scope) => format!("an earlier answer for {}", visible_line(&scope.to_string())),
+        DecidedBy::Approver => "a person or program that was asked".to_owned(),
     }
 }
 

@@ -70,6 +70,7 @@ fn call(call: &TraceCall) -> Value {
         "input": shown(call.input.value()),
         "output": call.output.as_ref().map(|output| shown(&output.to_value())),
         "error": call.error.as_ref().map(|failure| printable(&failure.message)),
+        "waits": call.waits_for_answer,
         "ms": call.duration_ms,
         "tokens": call.usage.tokens(),
     })

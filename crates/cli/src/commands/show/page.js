@@ -33,7 +33,8 @@ function drawCall(call, parent) {
   const summary = add(details, "summary");
   add(summary, "span", `${call.kind} `, "kind");
   add(summary, "b", call.name);
-  const time = call.ms === null ? "no end" : `${call.ms} ms`;
+  const open = call.waits ? "waits for an answer" : "no end";
+  const time = call.ms === null ? open : `${call.ms} ms`;
   const tokens = call.tokens > 0 ? `, ${call.tokens} tokens` : "";
   add(summary, "span", `  ${time}${tokens}  ${call.key}`, "note");
   for (const part of ["input", "output", "error"]) {

@@ -44,6 +44,8 @@ fn a_call_is_allowed_once() {
     assert!(all.contains("write_file: you allowed it once") && all.contains("all is written"), "{all}");
     assert!(!all.contains(CHOICES), "the question is still there\n{all}");
     assert_eq!(read(&sandbox, "notes/a.md"), "first\nsecond\n");
+    let recorded = sandbox.run(&["show", "last", "--output", "jsonl"]).ended(0);
+    assert!(recorded.stdout.contains(r#""answered_by":{"via":"tui"}"#), "{recorded:?}");
 }
 
 #[test]

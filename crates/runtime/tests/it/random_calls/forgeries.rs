@@ -144,7 +144,7 @@ fn change_permit(evidence: &mut Evidence, change: impl Fn(&Permit) -> Decision) 
         (0..evidence.entries.len()).filter(|place| evidence.entries[*place].run == run).collect();
     for place in numbers {
         let Some(mut event) = event_at(evidence, place) else { continue };
-        let EventBody::ApprovalDecided { id, decision } = &mut event.body else { continue };
+        let EventBody::ApprovalDecided { id, decision, .. } = &mut event.body else { continue };
         if *id != key {
             continue;
         }
@@ -210,7 +210,7 @@ fn allowed_after(evidence: &Evidence, asked: usize, id: &llm_do_core::Key) -> Op
     let decision = evidence.entries[asked..].iter().filter(|entry| entry.run == run).find_map(|entry| {
         let What::Recorded(event) = &entry.what else { return None };
         match &event.body {
-            EventBody::ApprovalDecided { id: other, decision } if other == id => Some(decision.clone()),
+            EventBody::ApprovalDecided { id: other, decision, .. } if other == id => Some(decision.clone()),
             _ => None,
         }
     })?;

@@ -157,7 +157,7 @@ impl<'a> RunView<'a> {
         let call = self.index.get(&event.call.id).copied().and_then(|index| self.calls.get_mut(index));
         let Some(call) = call else { return };
         match &event.body {
-            EventBody::ApprovalDecided { id, decision } => {
+            EventBody::ApprovalDecided { id, decision, .. } => {
                 let decided = Decided { place, seq, decision: decision.clone() };
                 if event.key == event.call.id.child("gate") {
                     call.decided.push(decided);
