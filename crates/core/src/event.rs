@@ -12,7 +12,8 @@ use serde_json::Value;
 use crate::{
     AnsweredBy, ApprovalMode, ApprovalRequest, CallInfo, CallOrigin, Decision, Digest, Effect, Failure,
     Grant, Head, Key, Limits, Message, ModelError, ModelResponse, Money, Name, Output, Payload, PinnedParts,
-    ProjectChanges, ProjectSource, ProjectState, Quantity, Sample, Usage, UsageByModel,
+    ProjectChanges, ProjectSource, ProjectState, Quantity, Sample, SessionStart, SessionState, TurnEnd,
+    TurnStart, Usage, UsageByModel,
 };
 
 /// The id of a run.
@@ -205,6 +206,35 @@ pub enum EventBody {
         /// How much more there is.
         by: u64,
     },
+    /// A session began.
+    SessionStarted(Box<SessionStart>),
+    /// A turn of a session begins.
+    TurnStarted(TurnStart),
+    /// A turn of a session has ended.
+    TurnEnded(Box<TurnEnd>),
+    /// A turn that was cut off is not continued.
+    TurnDropped {
+        /// Its number.
+        ordinal: u32,
+    },
+    /// The user went back: a turn and those after it are no longer in the conversation.
+    WentBack {
+        /// The first turn that was dropped.
+        turn: u32,
+        /// What the next turn begins with.
+        state: Box<SessionState>,
+    },
+    /// The user chose the model of a session, or left it to the agent again.
+    ModelChosen {
+        /// The model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<Name>,
+    },
+    /// The user named a session.
+    SessionTitled {
+        /// The name.
+        title: String,
+    },
     /// Something that a person should know.
     Notice {
         /// The words.
@@ -309,6 +339,9 @@ pub struct RunStart {
     /// How long a question may wait for its answer, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_within_ms: Option<u64>,
+    /// The session of which it is a turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<RunId>,
     /// Whether it continues an earlier conversation: a turn of a session, or a run that began with messages.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_turn: bool,
@@ -341,6 +374,7 @@ impl RunStart {
             fallbacks: Vec::new(),
             timeout_ms: None,
             answer_within_ms: None,
+            session: None,
             is_turn: false,
             context: BTreeMap::new(),
         }

@@ -36,6 +36,7 @@ mod prompt;
 mod schema;
 mod schema_fields;
 mod server_tool;
+mod session;
 mod settings;
 mod template;
 mod text;
@@ -89,6 +90,10 @@ pub use project_state::{
 pub use prompt::{AgentArgs, Prompt, input_fields};
 pub use schema::{Accepted, Schema, SchemaError, SchemaProblem, join_problems, schema_value_of};
 pub use server_tool::ServerTool;
+pub use session::{
+    ForkedFrom, InheritedTurn, MeasuredLength, RecordedDescriptor, SessionStart, SessionState, TurnEnd,
+    TurnStart,
+};
 pub use settings::{Effort, EffortLevels, ModelSettings, Thinking, ToolChoice};
 pub use template::{DEFAULT_TEMPLATE_BYTES, Template, TemplateError};
 pub use text::{counted, lookalikes, secret_word, visible, visible_json, visible_line, visible_prose};

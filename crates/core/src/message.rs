@@ -304,6 +304,12 @@ impl fmt::Display for Message {
 #[serde(transparent)]
 pub struct Head(Digest);
 
+impl Default for Head {
+    fn default() -> Self {
+        Self::empty()
+    }
+}
+
 impl Head {
     /// The head of an empty conversation.
     pub fn empty() -> Self {

@@ -31,6 +31,7 @@ mod recorded;
 mod repair;
 mod retention;
 mod schema;
+mod sessions;
 mod stream;
 mod sync;
 mod values;
@@ -59,6 +60,7 @@ pub use crate::recorded::{RecordedEvent, UnknownEvent};
 pub use crate::repair::{RepairOutcome, RepairReport, RepairedRun};
 use crate::retention::Sweep;
 pub use crate::retention::{Retention, RetentionReport};
+pub use crate::sessions::{RecordedTurn, SessionFilter, SessionState, SessionSummary};
 use crate::writer::EventQueue;
 
 /// A record that can be written to.
@@ -121,6 +123,12 @@ impl Record {
     /// being written, or went on since they were listed, stay.
     pub async fn remove(&self, runs: Vec<RunSummary>) -> Result<usize, StoreError> {
         self.ask(move |writing| prune::remove(writing, &runs)).await
+    }
+
+    /// Removes a session with all runs that were its turns, so that nothing of it is left in the file. Returns whether it was
+    /// there. One that somebody has open stays ([`StoreError::Held`]).
+    pub async fn forget_session(&self, session: RunId) -> Result<bool, StoreError> {
+        self.ask(move |writing| sessions::forget(writing, session)).await
     }
 
     /// Answers a question of a run, which may be running, parked or interrupted. The first answer counts. `by` says who gives

@@ -67,7 +67,7 @@ fn remove_rows(connection: &mut Connection, run: &RunSummary) -> rusqlite::Resul
     let own_blobs = "DELETE FROM blobs WHERE digest IN (SELECT digest FROM refs WHERE stream = ?1)
         AND NOT EXISTS (SELECT 1 FROM refs WHERE refs.digest = blobs.digest AND refs.stream <> ?1)";
     transaction.execute(own_blobs, [stream])?;
-    for table in ["events", "calls", "usage", "approvals", "refs"] {
+    for table in ["events", "calls", "usage", "approvals", "turns", "refs"] {
         transaction.execute(&format!("DELETE FROM {table} WHERE stream = ?"), [stream])?;
     }
     // In the same transaction: a run that begins now keeps the files of its project again.

@@ -69,6 +69,8 @@ pub struct RunSummary {
     pub can_resume: bool,
     /// Whether it is a turn of a conversation.
     pub is_turn: bool,
+    /// The session of which it is a turn.
+    pub session: Option<RunId>,
     /// How many events were written.
     pub events: u64,
 }
@@ -145,16 +147,16 @@ pub struct UsageRow {
     pub unpriced: u64,
 }
 
-/// Why the beginning of an id names no run.
+/// Why the beginning of an id names no run or session.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum FindError {
+pub enum FindError<T = RunSummary> {
     /// It is too short, or no part of an id.
     NoId,
-    /// There is no such run.
+    /// There is none.
     NotFound,
-    /// Several runs begin so; the newest ten of them.
-    Several(Vec<RunSummary>),
+    /// Several begin so; the newest ten of them.
+    Several(Vec<T>),
     /// The record cannot be read.
     Store(StoreError),
 }
@@ -214,7 +216,8 @@ impl Reader {
         Ok(runs)
     }
 
-    /// Lists the runs that ended before then, those first that ended first. A run without an end counts from its beginning.
+    /// Lists the runs and sessions that ended before then, those first that ended first. A run without an end counts from its
+    /// beginning, and a session ended when something happened in it last.
     pub(crate) fn ended_first(
         &self,
         before: Option<Timestamp>,
@@ -222,10 +225,17 @@ impl Reader {
     ) -> Result<Vec<RunSummary>, StoreError> {
         let before = before.and_then(|before| i64::try_from(before.as_nanosecond()).ok()).unwrap_or(i64::MAX);
         let sql = format!(
-            "{SUMMARY} WHERE kind = 0 AND began IS NOT NULL AND coalesce(ended, began) < ?
+            "{SUMMARY} WHERE began IS NOT NULL AND coalesce(ended, began) < ?
              ORDER BY coalesce(ended, began) LIMIT {limit}"
         );
         self.summaries(&sql, vec![before.into()])
+    }
+
+    /// Returns the runs that are turns of a session.
+    pub(crate) fn runs_of(&self, session: RunId) -> Result<Vec<RunSummary>, StoreError> {
+        let uuid = SqlValue::Blob(session.0.as_bytes().to_vec());
+        let sql = format!("{SUMMARY} WHERE session = (SELECT id FROM streams WHERE uuid = ?)");
+        self.summaries(&sql, vec![uuid])
     }
 
     /// Returns one run.
@@ -320,7 +330,7 @@ impl Reader {
     }
 
     /// Has a record that may be damaged checked by whoever opens it next to write.
-    fn noting_damage<T>(&self, read: Result<T, StoreError>) -> Result<T, StoreError> {
+    pub(crate) fn noting_damage<T>(&self, read: Result<T, StoreError>) -> Result<T, StoreError> {
         if matches!(read, Err(StoreError::Corrupt(_))) {
             damage::suspect(&self.path);
         }
@@ -359,19 +369,21 @@ impl Reader {
             calls: unsigned(row, 12)?,
             can_resume: row.get(13)? && can_resume(state),
             is_turn: row.get(14)?,
+            session: row.get::<_, Option<[u8; 16]>>(17)?.map(|id| RunId(Uuid::from_bytes(id))),
             events: unsigned(row, 15)?,
         })
     }
 
     /// Returns whether a process writes a run.
-    fn is_written(&self, run: RunId, holder: Option<String>) -> bool {
+    pub(crate) fn is_written(&self, run: RunId, holder: Option<String>) -> bool {
         Claim::is_taken(&self.path, run) && !holder.is_some_and(|holder| is_gone(&holder))
     }
 }
 
 const SUMMARY: &str = "SELECT uuid, status, entry, title, projects.root, coalesce(began, 0), ended, error, tokens_in, tokens_out, cost,
     unpriced, calls, is_turn = 0 AND (status IS NULL OR NOT EXISTS (SELECT 1 FROM calls WHERE calls.stream = streams.id
-        AND calls.key = CAST(streams.ordinal AS TEXT) AND calls.finished IS NOT NULL)), is_turn, next_seq, holder
+        AND calls.key = CAST(streams.ordinal AS TEXT) AND calls.finished IS NOT NULL)), is_turn, next_seq, holder,
+    (SELECT uuid FROM streams AS sessions WHERE sessions.id = streams.session)
     FROM streams LEFT JOIN projects ON projects.id = streams.project";
 
 /// Returns whether a run that has no result may get one.
@@ -386,7 +398,7 @@ fn can_resume(state: RecordedState) -> bool {
 }
 
 /// The first and the last id with a beginning.
-fn range_of(digits: &str) -> Option<(Vec<u8>, Vec<u8>)> {
+pub(crate) fn range_of(digits: &str) -> Option<(Vec<u8>, Vec<u8>)> {
     if digits.len() < MIN_ID_CHARS || digits.len() > 32 {
         return None;
     }
@@ -398,7 +410,7 @@ fn range_of(digits: &str) -> Option<(Vec<u8>, Vec<u8>)> {
 }
 
 /// A word of a newer version means that the run ended somehow.
-fn status_of(word: &str) -> Status {
+pub(crate) fn status_of(word: &str) -> Status {
     serde_json::from_value(serde_json::Value::String(word.to_owned())).unwrap_or(Status::Failed)
 }
 
@@ -407,7 +419,7 @@ pub(crate) fn time(nanoseconds: i64) -> Timestamp {
     Timestamp::from_nanosecond(i128::from(nanoseconds)).unwrap_or_default()
 }
 
-fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+pub(crate) fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     row.get::<_, i64>(column).map(|number| u64::try_from(number).unwrap_or_default())
 }
 

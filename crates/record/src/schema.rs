@@ -20,7 +20,7 @@ pub(crate) const PAGE_BYTES: u32 = 8 * 1024;
 /// How large the file of the write-ahead log may remain after its content was moved into the database.
 const MAX_LOG_FILE_BYTES: i64 = 64 * 1024 * 1024;
 
-/// A stream is a run or a session. Every table but `events`, `blobs`, `messages`, `bundles` and the answers of
+/// A stream is a run or a session. Every table but `events`, `blobs`, `bundles` and the answers of
 /// `approvals` is derived from events, in the transaction that writes them.
 const TABLES: &str = "
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -36,6 +36,7 @@ CREATE INDEX streams_by_project ON streams (project, began DESC);
 CREATE INDEX streams_by_status ON streams (status, began DESC);
 CREATE INDEX streams_by_begin ON streams (began DESC);
 CREATE INDEX streams_by_session ON streams (session, ordinal);
+CREATE INDEX streams_of_sessions ON streams (ended DESC) WHERE kind = 1;
 CREATE INDEX streams_by_parent ON streams (parent);
 CREATE TABLE events (
     stream INTEGER NOT NULL, seq INTEGER NOT NULL, call INTEGER NOT NULL, key TEXT, time INTEGER NOT NULL, body TEXT NOT NULL,
@@ -67,7 +68,10 @@ CREATE INDEX approvals_by_state ON approvals (state, asked);
 CREATE TABLE blobs (digest BLOB PRIMARY KEY, body BLOB NOT NULL);
 CREATE TABLE refs (stream INTEGER NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (stream, digest)) WITHOUT ROWID;
 CREATE INDEX refs_by_digest ON refs (digest);
-CREATE TABLE messages (head BLOB PRIMARY KEY, before BLOB, message BLOB NOT NULL, n INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE turns (
+    stream INTEGER NOT NULL, ordinal INTEGER NOT NULL, run BLOB, text TEXT NOT NULL, answer TEXT, status TEXT,
+    PRIMARY KEY (stream, ordinal)
+) WITHOUT ROWID;
 CREATE TABLE bundles (digest BLOB PRIMARY KEY, files BLOB NOT NULL) WITHOUT ROWID;
 ";
 
@@ -189,6 +193,8 @@ fn set_up(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     connection.pragma_update(None, "journal_size_limit", MAX_LOG_FILE_BYTES)?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
+    // What is removed is overwritten, so that nothing of a forgotten session is left in the file.
+    connection.pragma_update_and_check(None, "secure_delete", true, |_| Ok(()))?;
     // The writer decides when: in the middle of a commit, it would be time that a run waits.
     connection.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))?;
     // macOS keeps what was synced in the cache of the drive otherwise.

@@ -17,6 +17,7 @@ use crate::call_rows::calls_of;
 use crate::claim::holder;
 use crate::error::{corrupt, from_sqlite};
 use crate::recorded::UnknownEvent;
+use crate::sessions;
 use crate::values::{Blob, pack};
 
 /// The kind of streams that are runs.
@@ -253,6 +254,15 @@ fn derive(connection: &Connection, row: &EventRow, event: &Event) -> rusqlite::R
             let sql = "UPDATE streams SET status = ?, error = ?, ended = ? WHERE id = ?";
             update(connection, sql, &[&status.as_str(), error, &row.time, &row.stream])
         }
+        EventBody::SessionStarted(start) => sessions::started(connection, row.stream, row.time, start),
+        EventBody::TurnStarted(turn) => sessions::turn_started(connection, row.stream, row.time, turn),
+        EventBody::TurnEnded(end) => sessions::turn_ended(connection, row.stream, row.time, end),
+        EventBody::TurnDropped { ordinal } => sessions::drop_turns(connection, row.stream, &[*ordinal]),
+        EventBody::WentBack { state, .. } => {
+            sessions::drop_turns(connection, row.stream, &state.dropped_turns)?;
+            sessions::touch(connection, row.stream, row.time)
+        }
+        EventBody::SessionTitled { title } => sessions::titled(connection, row.stream, title),
         _ => Ok(()),
     }
 }
@@ -268,7 +278,7 @@ fn run_started(
         update(connection, "INSERT OR IGNORE INTO projects (root) VALUES (?)", &[root])?;
     }
     let sql = "UPDATE streams SET project = (SELECT id FROM projects WHERE root = ?), pin = ?, build = ?, format = ?, entry = ?,
-        agent = ?, title = ?, ordinal = ?, is_turn = ?, began = ? WHERE id = ?";
+        agent = ?, title = ?, ordinal = ?, is_turn = ?, began = ?, session = (SELECT id FROM streams WHERE uuid = ?) WHERE id = ?";
     bundles::refer(connection, row.stream, start.bundle)?;
     update(
         connection,
@@ -284,6 +294,7 @@ fn run_started(
             &start.ordinal,
             &start.is_turn,
             &row.time,
+            &start.session.map(|session| *session.0.as_bytes()),
             &row.stream,
         ],
     )

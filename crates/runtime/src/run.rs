@@ -74,6 +74,8 @@ pub(crate) struct Options {
     pub(crate) subscribers: Vec<Subscriber>,
     pub(crate) agent_state: Option<Arc<AgentState>>,
     pub(crate) instances: Option<Arc<Instances>>,
+    /// The recorded session of which it is a turn.
+    pub(crate) session: Option<RunId>,
     /// The ordinal of the user's message: the first part of every key.
     pub(crate) ordinal: u32,
     /// The agent in whose name the call is made.
@@ -212,8 +214,13 @@ impl RunBuilder {
 
     /// Starts the run as a task. Must be called inside a Tokio runtime.
     pub fn start(self) -> Run {
-        let payload = self.input.with_attachments(self.attachments).into_payload();
         let id = self.shared.new_run_id();
+        self.start_as(id)
+    }
+
+    /// Starts the run under an id that is known already.
+    pub(crate) fn start_as(self, id: RunId) -> Run {
+        let payload = self.input.with_attachments(self.attachments).into_payload();
         start(self.shared, id, self.entry, payload, self.options, None)
     }
 
@@ -368,6 +375,7 @@ fn settings(shared: &Shared, options: Options) -> RunSettings {
         },
         agent_state: options.agent_state,
         instances: options.instances,
+        session: options.session,
         agent: options.agent,
         reason: options.reason,
         new_limits: options.new_limits,
@@ -518,6 +526,7 @@ fn run_start(run: &RunState, entry: &Name, input: &Payload, ordinal: u32) -> Run
         fallbacks: settings.fallbacks.iter().filter_map(named).collect(),
         timeout_ms: settings.timeout.map(whole_milliseconds),
         answer_within_ms: settings.answer_within.map(whole_milliseconds),
+        session: settings.session,
         is_turn: settings.agent_state.is_some(),
         context: settings.own_context.clone(),
         ..RunStart::new(entry, input.clone(), run.shared.project.pin)

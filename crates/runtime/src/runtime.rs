@@ -1,31 +1,27 @@
 //! The runtime: a project with everything that its runs share.
 
 mod builder;
+mod resume;
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use llm_do_core::{
-    AgentSpec, ApprovalMode, ApprovalRequest, CallableAgent, Event, EventBody, Grant, Input, Key, Limits,
-    ModelChoice, Name, Payload, ProjectChanges, RunId, RunStart, Settlement, Status, UsageByModel,
+    AgentSpec, ApprovalRequest, CallableAgent, Grant, Input, Key, Name, Payload, RunId, UsageByModel,
 };
 use serde_json::Value;
-use thiserror::Error;
 
 pub use self::builder::RuntimeBuilder;
+pub use self::resume::{OnChanges, ResumeError, ResumeOptions};
+pub(crate) use self::resume::{changes, continue_run};
 use crate::project::Project;
 use crate::project::link_error::LinkErrors;
-use crate::record::changes::{changes_since, recorded_state};
 use crate::record::message_log::LoggedMessage;
-use crate::record::store::StoreError;
-use crate::record::unknown::{UnknownCall, unknown_calls};
 use crate::run::approval::ApprovalBuilder;
-use crate::run::ending::result_of;
 use crate::run::revocation;
 use crate::run::session::Session;
-use crate::run::{Options, Run, RunBuilder, merged, start};
+use crate::run::{Run, RunBuilder};
 use crate::state::broker::GrantId;
-use crate::state::run_state::extend;
 use crate::state::shared::Shared;
 
 /// How long a shutdown waits for blocking code that cannot be stopped.
@@ -68,49 +64,15 @@ impl Runtime {
 
     /// As [`resume`](Self::resume), with other options than the record has.
     pub async fn resume_with(&self, run: RunId, resume: ResumeOptions) -> Result<Run, ResumeError> {
-        let claimed = {
-            let _recorded = self.shared.appending.lock().await;
-            self.shared.store.claim(run).await?
-        };
-        let begun = claimed.events.iter().find_map(|event| match &event.body {
-            EventBody::RunStarted(begun) => Some((begun.clone(), event.call.agent.clone())),
-            _ => None,
-        });
-        let (begun, agent) = begun.ok_or(ResumeError::NotStarted { run })?;
-        if let Some((status, error)) = result_of(&claimed.events, begun.ordinal) {
-            return Err(ResumeError::Ended { run, status, error });
-        }
-        let mode = stricter(begun.mode, self.shared.mode);
-        let mut options = Options { mode: Some(mode), ..Options::from_record(&begun, agent) };
-        options.limits = recorded_limits(&begun, &claimed.events);
-        if let Some(limits) = resume.limits {
-            options.limits = merged(limits, &options.limits);
-            options.new_limits = Some(options.limits.clone());
-        }
-        options.entry_model = resume.entry_model.or(options.entry_model);
-        options.timeout = resume.timeout;
-        options.settled = settled(run, &claimed.events, resume.settlements)?;
-        options.changes = self.changes(&claimed.events).await?;
-        if resume.on_changes == OnChanges::Refuse && options.changes.need_decision() {
-            return Err(ResumeError::Changed { run, changes: Box::new(options.changes) });
-        }
-        Ok(start(self.shared.clone(), run, begun.entry, begun.input, options, Some(claimed)))
+        continue_run(&self.shared, run, resume, |_| ()).await
     }
 
-    /// Returns what is different from the time when a recorded run was last started or continued, files included if both
-    /// sides know them.
-    async fn changes(&self, events: &[Arc<Event>]) -> Result<ProjectChanges, StoreError> {
-        let mut changes = changes_since(events, &self.shared.project_state(), &self.shared.project);
-        let earlier = recorded_state(events).and_then(|state| state.bundle);
-        if let (Some(earlier), Some((digest, bundle))) = (earlier, &self.shared.bundle)
-            && earlier != *digest
-        {
-            match self.shared.store.bundle(earlier).await? {
-                Some(earlier) => changes.files = bundle.changes_since(&earlier),
-                None => changes.unnamed = true,
-            }
-        }
-        Ok(changes)
+    /// Continues a recorded session where it was: with its messages, settings and file descriptors, the instructions and tools
+    /// of this runtime, and toolset instances that are opened anew. Nobody else can continue it meanwhile.
+    ///
+    /// A turn that was cut off can be resumed ([`Session::resume_turn`]); the next message drops it. Grants are not restored.
+    pub async fn restore_session(&self, session: RunId) -> Result<Session, ResumeError> {
+        Session::restore(self.shared.clone(), session).await
     }
 
     /// Returns a context value that was provided to the runtime.
@@ -187,125 +149,4 @@ impl Runtime {
         self.shared.tasks.wait().await;
         let _ = tokio::time::timeout(SHUTDOWN_LIMIT, self.shared.still_running.none()).await;
     }
-}
-
-/// What is different from the record when a run is continued.
-#[derive(Default)]
-#[non_exhaustive]
-pub struct ResumeOptions {
-    /// Limits that replace those of the record, each that is given. What was spent before counts.
-    pub limits: Option<Limits>,
-    /// The model of the agent that is run, whatever its file says.
-    pub entry_model: Option<ModelChoice>,
-    /// The wall time after which the run is stopped again.
-    pub timeout: Option<Duration>,
-    /// What became of calls of which the record does not say whether they happened, by the ids of the calls
-    /// ([`unknown_calls`](crate::unknown_calls)). A run that reaches one about which nothing is said stops there with
-    /// [`Status::Unknown`].
-    pub settlements: Vec<(Key, Settlement)>,
-    /// What to do if the project is not as the record has it. What is different is in [`RunReport::changes`], in the event
-    /// `run_resumed`, and in a notice.
-    ///
-    /// [`RunReport::changes`]: crate::RunReport::changes
-    pub on_changes: OnChanges,
-}
-
-/// What to do with a run whose project is not as the record has it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum OnChanges {
-    /// Go on with the project of today. Calls that have ended stay as they are; approvals are decided anew.
-    #[default]
-    GoOn,
-    /// Return [`ResumeError::Changed`] if a person should decide ([`ProjectChanges::need_decision`]).
-    Refuse,
-}
-
-/// Why a run cannot be continued.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum ResumeError {
-    /// It has ended.
-    #[error("run {run} has ended ({status}{}): there is nothing to resume", error_suffix(error.as_deref()))]
-    Ended {
-        /// The run.
-        run: RunId,
-        /// How it ended.
-        status: Status,
-        /// Why it failed, if it did.
-        error: Option<String>,
-    },
-    /// Something is said about a call whose outcome is recorded, or that is not in the record.
-    #[error("run {run} has no call `{call}` whose outcome is unknown")]
-    NotUnknown {
-        /// The run.
-        run: RunId,
-        /// The call.
-        call: Key,
-    },
-    /// Its project is not as the record has it, and it was asked not to go on then ([`OnChanges::Refuse`]).
-    #[error("the project of run {run} has changed: {changes}")]
-    Changed {
-        /// The run.
-        run: RunId,
-        /// What is different.
-        changes: Box<ProjectChanges>,
-    },
-    /// Its record ends before anything was run.
-    #[error("the record of run {run} does not say what was run")]
-    NotStarted {
-        /// The run.
-        run: RunId,
-    },
-    /// The store does not give it out.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-fn error_suffix(error: Option<&str>) -> String {
-    error.map(|error| format!(": {error}")).unwrap_or_default()
-}
-
-/// Finds the calls about which something is said.
-fn settled(
-    run: RunId,
-    events: &[Arc<Event>],
-    settlements: Vec<(Key, Settlement)>,
-) -> Result<Vec<(UnknownCall, Settlement)>, ResumeError> {
-    if settlements.is_empty() {
-        return Ok(Vec::new());
-    }
-    let unknown = unknown_calls(events);
-    let find = |(call, settlement): (Key, Settlement)| {
-        let found = unknown.iter().find(|unknown| unknown.call.id == call);
-        found.map(|found| (found.clone(), settlement)).ok_or(ResumeError::NotUnknown { run, call })
-    };
-    settlements.into_iter().map(find).collect()
-}
-
-/// Returns the limits that held for a run at last: those of its start, or those with which it was continued, and what people
-/// added to them.
-fn recorded_limits(begun: &RunStart, events: &[Arc<Event>]) -> Limits {
-    let mut recorded = begun.limits.clone();
-    for event in events {
-        match &event.body {
-            EventBody::RunResumed { limits: Some(limits), .. } => recorded = limits.clone(),
-            EventBody::BudgetExtended { limit_of, what, by } if limit_of.is_empty() => {
-                extend(&mut recorded, *what, *by);
-            }
-            _ => {}
-        }
-    }
-    recorded
-}
-
-fn stricter(one: ApprovalMode, other: ApprovalMode) -> ApprovalMode {
-    let strictness = |mode| match mode {
-        ApprovalMode::ApproveAll => 0,
-        ApprovalMode::Prompt => 1,
-        // Both ask. One that leaves questions open may do so wherever it is resumed.
-        ApprovalMode::Park => 2,
-        ApprovalMode::RejectAll => 3,
-    };
-    if strictness(one) >= strictness(other) { one } else { other }
 }

@@ -18,5 +18,6 @@ mod reading;
 mod retention;
 mod runs;
 mod scripted;
+mod sessions;
 mod size;
 mod support;

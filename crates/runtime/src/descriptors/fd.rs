@@ -28,6 +28,12 @@ pub enum FdSource {
 }
 
 impl FdSource {
+    /// Returns what a word stands for; a word of a newer version is taken as a result.
+    pub(crate) fn from_word(word: &str) -> Self {
+        let all = [Self::ToolResult, Self::UserInput, Self::Reference, Self::Extraction, Self::Passed];
+        all.into_iter().find(|source| source.as_str() == word).unwrap_or(Self::ToolResult)
+    }
+
     /// Returns the word that a model reads.
     pub fn as_str(self) -> &'static str {
         match self {

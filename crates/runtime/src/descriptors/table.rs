@@ -184,6 +184,11 @@ impl Descriptors {
         ids.into_iter().map(&mut pass).collect()
     }
 
+    /// Returns everything that is open, in the order in which it was added.
+    pub(crate) fn open(&self) -> Vec<Fd> {
+        self.entries().clone()
+    }
+
     fn entries(&self) -> MutexGuard<'_, Vec<Fd>> {
         self.0.entries.lock()
     }

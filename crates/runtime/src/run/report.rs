@@ -57,6 +57,11 @@ impl RunReport {
         }
     }
 
+    /// A run that was not started because it could not be recorded.
+    pub(super) fn unrecorded(id: RunId) -> Self {
+        Self { status: Status::Record, ..Self::unstarted(id) }
+    }
+
     /// Returns the answer as text; empty where there is none.
     pub fn text(&self) -> Arc<str> {
         self.output.as_ref().map(Output::to_text).unwrap_or_default()

@@ -3,13 +3,19 @@
 //! A turn is one run. The top agent keeps its conversation and its toolset instances over the turns;
 //! children always start empty. A code entry is called once per turn.
 //!
+//! A session whose runtime has a store is recorded, and goes on in another process
+//! ([`Runtime::restore_session`](crate::Runtime::restore_session)).
+//!
 //! A session can go back to an earlier turn, or be forked: both change the conversation only. What calls have done
 //! is done.
+
+mod recorded;
 
 use std::sync::Arc;
 
 use llm_do_core::{Failure, FailureKind, Input, Message, ModelChoice, Name, Output, UsageByModel};
 
+use self::recorded::SessionRecord;
 use crate::input::prompt::default_prompt;
 use crate::run::report::{RunError, RunReport};
 use crate::run::{Canceller, Run, RunBuilder};
@@ -29,6 +35,7 @@ pub struct Session {
     turns: u32,
     usage: UsageByModel,
     stderr: Vec<String>,
+    record: SessionRecord,
 }
 
 /// What a user wrote in a session.
@@ -63,6 +70,7 @@ impl Session {
             turns,
             usage: UsageByModel::default(),
             stderr: Vec::new(),
+            record: SessionRecord::default(),
         }
     }
 
@@ -90,10 +98,19 @@ impl Session {
         watch: impl FnOnce(Canceller),
     ) -> Result<RunReport, RunError> {
         self.settle().await;
+        self.drop_turn().await;
+        if let Err(error) = self.open_log().await {
+            return Err(self.unrecorded(&error));
+        }
         let turn = options(self.turn(input));
         let root = self.shared.root.clone();
-        let before = self.note_turn(default_prompt(&turn.payload(), root.as_deref())).await;
-        let run = turn.start();
+        let text = default_prompt(&turn.payload(), root.as_deref());
+        let before = self.note_turn(text.clone()).await;
+        let id = self.shared.new_run_id();
+        if let Err(error) = self.note_start(id, text, before) {
+            return Err(self.unrecorded(&error));
+        }
+        let run = turn.start_as(id);
         watch(run.canceller());
         let guard = CancelOnDrop(Some(run.canceller()));
         self.current = Some(Current { run, before });
@@ -129,6 +146,7 @@ impl Session {
     pub async fn go_back(&mut self, turn: u32) -> Result<String, Failure> {
         self.settle().await;
         let agent_state = self.agent_state.clone();
+        self.drop_turn().await;
         let mut conversation_state = agent_state.conversation_state.lock().await;
         let Some(found) = conversation_state.turns.iter().find(|other| other.ordinal == turn).cloned() else {
             return Err(no_turn(turn, &conversation_state.turns));
@@ -136,12 +154,14 @@ impl Session {
         if found.position == 0 {
             // Instructions that are made from the first message are made anew.
             self.agent_state = Arc::new(fork::fresh_seat(&agent_state));
-            return Ok(found.text);
+        } else {
+            conversation_state.cut(found.position);
+            if let (Some(table), Some(before)) = (agent_state.descriptors.get(), &found.descriptors) {
+                table.restore(before);
+            }
         }
-        conversation_state.cut(found.position);
-        if let (Some(table), Some(before)) = (agent_state.descriptors.get(), &found.descriptors) {
-            table.restore(before);
-        }
+        drop(conversation_state);
+        self.note_going_back(turn).await;
         Ok(found.text)
     }
 
@@ -153,7 +173,9 @@ impl Session {
     pub async fn fork(&mut self) -> Session {
         self.settle().await;
         let agent_state = fork::agent_state(&self.agent_state).await;
-        Self::at(self.shared.clone(), self.entry.clone(), agent_state, self.turns)
+        let mut copy = Self::at(self.shared.clone(), self.entry.clone(), agent_state, self.turns);
+        copy.record = self.record.fork(self.turns);
+        copy
     }
 
     /// Chooses the model of the top agent from the next turn on, also where its file names another; `None` leaves it
@@ -162,6 +184,7 @@ impl Session {
     /// A model that cannot be found makes the turn fail, and another can be chosen.
     pub async fn use_model(&mut self, model: Option<ModelChoice>) {
         self.settle().await;
+        self.note_model(model.as_ref()).await;
         *self.agent_state.chosen.lock() = model;
         // The one that answered last has no right to be asked first.
         self.agent_state.conversation_state.lock().await.answered = None;
@@ -192,12 +215,13 @@ impl Session {
 
     fn turn(&mut self, input: impl Into<Input>) -> RunBuilder {
         self.turns += 1;
-        let (agent_state, instances, ordinal) =
-            (self.agent_state.clone(), self.instances.clone(), self.turns);
+        let (agent_state, instances, ordinal, session) =
+            (self.agent_state.clone(), self.instances.clone(), self.turns, self.id());
         RunBuilder::new(self.shared.clone(), self.entry.clone(), input.into()).with_options(|options| {
             options.agent_state = Some(agent_state);
             options.instances = instances;
             options.ordinal = ordinal;
+            options.session = session;
         })
     }
 
@@ -226,6 +250,11 @@ impl Session {
         }
         self.forget_unsaid().await;
         self.count(&report);
+        self.note_end(match &report {
+            Ok(report) => report,
+            Err(error) => &error.report,
+        })
+        .await;
         Some(report)
     }
 

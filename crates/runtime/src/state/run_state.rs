@@ -80,6 +80,8 @@ pub(crate) struct RunSettings {
     pub(crate) agent_state: Option<Arc<AgentState>>,
     /// The instances that a session keeps over its turns.
     pub(crate) instances: Option<Arc<Instances>>,
+    /// The recorded session of which it is a turn.
+    pub(crate) session: Option<RunId>,
     /// The agent in whose name the call is made.
     pub(crate) agent: Option<Name>,
     /// Why an approval is asked for, if the run only asks for one and calls nothing.

@@ -27,6 +27,7 @@ mod parking;
 mod preambles;
 mod providers;
 mod random_calls;
+mod recorded_sessions;
 mod resume;
 mod resumed_agents;
 mod resumed_budgets;

@@ -200,7 +200,10 @@ impl Driver {
             grant: None,
         };
         let decision = Arc::new(Decision::Allow(Arc::new(permit)));
-        self.read(&event(who, EventBody::ApprovalDecided { id: who.id.clone(), decision, answered_by: None }));
+        self.read(&event(
+            who,
+            EventBody::ApprovalDecided { id: who.id.clone(), decision, answered_by: None },
+        ));
     }
 
     pub(super) fn logs(&mut self, who: &Who, words: &str) {
