@@ -13,7 +13,7 @@ use serde_json::Value;
 
 pub use self::builder::RuntimeBuilder;
 pub use self::resume::{OnChanges, ResumeError, ResumeOptions};
-pub(crate) use self::resume::{changes, continue_run};
+pub(crate) use self::resume::{changes, continue_run, existing_turns};
 use crate::project::Project;
 use crate::project::link_error::LinkErrors;
 use crate::record::message_log::LoggedMessage;
@@ -73,6 +73,16 @@ impl Runtime {
     /// A turn that was cut off can be resumed ([`Session::resume_turn`]); the next message drops it. Grants are not restored.
     pub async fn restore_session(&self, session: RunId) -> Result<Session, ResumeError> {
         Session::restore(self.shared.clone(), session).await
+    }
+
+    /// Begins a copy of a recorded session that ends with a turn, or with its last one. The session itself stays as it is, and may
+    /// be open elsewhere. Whatever happens in the copy is recorded as a session of its own.
+    pub async fn fork_recorded_session(
+        &self,
+        session: RunId,
+        last_turn: Option<u32>,
+    ) -> Result<Session, ResumeError> {
+        Session::fork_recorded(self.shared.clone(), session, last_turn).await
     }
 
     /// Returns a context value that was provided to the runtime.

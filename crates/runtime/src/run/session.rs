@@ -19,6 +19,7 @@ use self::recorded::SessionRecord;
 use crate::input::prompt::default_prompt;
 use crate::run::report::{RunError, RunReport};
 use crate::run::{Canceller, Run, RunBuilder};
+use crate::runtime::existing_turns;
 use crate::state::fork;
 use crate::state::instances::Instances;
 use crate::state::live::{AgentState, ConversationState, UserTurn};
@@ -319,12 +320,8 @@ impl Drop for Session {
 }
 
 fn no_turn(turn: u32, turns: &[UserTurn]) -> Failure {
-    let numbers: Vec<String> = turns.iter().map(|turn| turn.ordinal.to_string()).collect();
-    let there = match numbers.as_slice() {
-        [] => "nothing was said yet".to_owned(),
-        [only] => format!("there is only {only}"),
-        numbers => format!("there are {}", numbers.join(", ")),
-    };
+    let numbers: Vec<u32> = turns.iter().map(|turn| turn.ordinal).collect();
+    let there = existing_turns(&numbers);
     Failure::new(FailureKind::Arguments, format!("there is no turn {turn} to go back to: {there}"))
 }
 

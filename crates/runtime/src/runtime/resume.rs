@@ -144,12 +144,32 @@ pub enum ResumeError {
         /// The id.
         session: RunId,
     },
+    /// A copy was to end with a turn that is not in the conversation.
+    #[error("session {session} has no turn {turn}: {}", existing_turns(turns))]
+    NoTurn {
+        /// The session.
+        session: RunId,
+        /// The turn.
+        turn: u32,
+        /// The turns that it has.
+        turns: Vec<u32>,
+    },
     /// The session has no turn that was cut off.
     #[error("no turn of the session was cut off")]
     NoOpenTurn,
     /// The store does not give it out.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// Says which turns there are.
+pub(crate) fn existing_turns(turns: &[u32]) -> String {
+    let numbers: Vec<String> = turns.iter().map(ToString::to_string).collect();
+    match numbers.as_slice() {
+        [] => "nothing was said yet".to_owned(),
+        [only] => format!("there is only {only}"),
+        numbers => format!("there are {}", numbers.join(", ")),
+    }
 }
 
 fn error_suffix(error: Option<&str>) -> String {

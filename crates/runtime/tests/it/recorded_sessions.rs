@@ -148,6 +148,32 @@ async fn what_another_session_did_later_does_not_touch_a_copy() {
     }
 }
 
+#[tokio::test]
+async fn a_recorded_session_is_copied_while_another_process_has_it_open() {
+    let (recorder, store) = (EffectRecorder::default(), MemoryStore::default());
+    let first = runtime(&recorder, &store);
+    let mut session = first.session("main");
+    for text in ["one", "long", "list", "other"] {
+        session.send(text).await.unwrap();
+    }
+    let (id, before) = (session.id().unwrap(), seen(&session).await);
+    let second = runtime(&recorder, &store);
+    for (last, messages) in [(None, 12), (Some(4), 12), (Some(3), 10), (Some(1), 2)] {
+        let mut copy = second.fork_recorded_session(id, last).await.unwrap();
+        assert_eq!(seen(&copy).await.0, before.0[..messages], "{last:?}");
+        // What can be read is what there was at that turn.
+        let expected = if messages == 2 { "" } else { "fd:2.1.0 16000" };
+        let report = copy.send("list").await.unwrap();
+        assert!(format!("{:?}", report.messages).contains(&format!("text: \"{expected}\"")), "{last:?}");
+        let (copied, kept) = (copy.id().unwrap(), seen(&copy).await);
+        copy.close().await;
+        assert_eq!(seen(&restored(&recorder, &store, copied).await).await, kept);
+    }
+    let refused = second.fork_recorded_session(id, Some(9)).await.err().unwrap();
+    assert!(refused.to_string().ends_with("has no turn 9: there are 1, 2, 3, 4"), "{refused}");
+    assert_eq!(seen(&session).await, before);
+}
+
 /// The events of a store as a process left them that was killed after so many events in all.
 fn cut(events: &[Arc<Event>], length: usize) -> MemoryStore {
     MemoryStore::from_events(events[..length].iter().cloned())

@@ -218,6 +218,41 @@ impl Session {
         Ok(session)
     }
 
+    /// Begins a copy of a recorded session, which another process may have open.
+    pub(crate) async fn fork_recorded(
+        shared: Arc<Shared>,
+        id: RunId,
+        last: Option<u32>,
+    ) -> Result<Self, ResumeError> {
+        let restored = RestoredSession::from_events(&shared.store.read(id, None).await?)?;
+        let restored = restored.ok_or(ResumeError::NoSession { session: id })?;
+        let entry = restored.start.entry.clone();
+        let agent_state = agent_state_of(&shared, shared.agent(&entry).as_deref(), &restored);
+        {
+            // The runs of the copy show what those of the other session have not shown.
+            let mut conversation_state = agent_state.conversation_state.lock().await;
+            let shown = conversation_state.announced;
+            conversation_state.kept = conversation_state.kept.or((shown > 0).then_some(shown));
+        }
+        let mut session = Self::at(shared, entry, agent_state, restored.last_ordinal);
+        session.note_lost_instances().await;
+        let turns = session.turns().await;
+        let last = match last.or_else(|| turns.last().map(|turn| turn.ordinal)) {
+            Some(last) if turns.iter().any(|turn| turn.ordinal == last) => last,
+            Some(turn) => {
+                let turns = turns.iter().map(|turn| turn.ordinal).collect();
+                return Err(ResumeError::NoTurn { session: id, turn, turns });
+            }
+            None => 0,
+        };
+        if let Some(next) = turns.iter().find(|turn| turn.ordinal > last) {
+            // It is there: it was just listed.
+            let _ = session.go_back(next.ordinal).await;
+        }
+        session.record.forked_from = Some(ForkedFrom { session: id, turn: last });
+        Ok(session)
+    }
+
     /// What is different from the project of a turn. A turn that was removed from the record tells nothing.
     async fn changes_since(&self, run: RunId) -> Result<ProjectChanges, StoreError> {
         match self.shared.store.read(run, None).await {
