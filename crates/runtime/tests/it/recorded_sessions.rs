@@ -139,7 +139,8 @@ async fn what_another_session_did_later_does_not_touch_a_copy() {
     let (ids, before) =
         ([session.id().unwrap(), copy.id().unwrap()], [seen(&session).await, seen(&copy).await]);
     assert_ne!(ids[0], ids[1]);
-    (session.close().await, copy.close().await);
+    session.close().await;
+    copy.close().await;
     for (id, before) in ids.into_iter().zip(before) {
         let mut restored = runtime.restore_session(id).await.unwrap();
         assert_eq!(seen(&restored).await, before);
