@@ -26,9 +26,9 @@ use examples::{
     TRUST_EXAMPLES,
 };
 pub(crate) use records::{
-    ApprovalsArguments, ApproveArguments, ChangedChoice, DenyArguments, PruneArguments, RecordArguments,
-    RepairArguments, ResumeArguments, RunsAction, RunsArguments, ShowArguments, ShowOutput, UsageArguments,
-    UsageGroup,
+    ApprovalsArguments, ApproveArguments, ChangedChoice, ChatsAction, ChatsArguments, CutOffChoice,
+    DenyArguments, ForgetArguments, PruneArguments, RecordArguments, RepairArguments, ResumeArguments,
+    RunsAction, RunsArguments, SessionArguments, ShowArguments, ShowOutput, UsageArguments, UsageGroup,
 };
 pub(crate) use user::{AuthAction, AuthArguments, ConfigAction, ConfigArguments};
 
@@ -46,6 +46,8 @@ pub(crate) enum Command {
     Run(RunArguments),
     /// Chat with a project over several turns
     Chat(ChatArguments),
+    /// List recorded chats, show one, or forget it
+    Chats(ChatsArguments),
     /// Continue a recorded run where it stopped
     Resume(ResumeArguments),
     /// List the questions that wait for an answer, or show one
@@ -110,6 +112,8 @@ pub(crate) struct ChatArguments {
     /// Attach a file to the first message; can be repeated
     #[arg(long, value_name = "FILE", help_heading = "Input")]
     pub(crate) attach: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) session: SessionArguments,
     #[command(flatten)]
     pub(crate) options: RunOptions,
 }

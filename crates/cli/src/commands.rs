@@ -4,6 +4,7 @@ mod approvals;
 mod auth;
 mod call;
 mod chat;
+mod chats;
 mod check;
 mod config;
 mod doctor;
@@ -18,6 +19,7 @@ mod show;
 mod trust;
 mod usage;
 
+pub(crate) use self::runs::project_of;
 use crate::arguments::{self, Command, Output};
 use crate::command_error::CommandError;
 use crate::exit::Exit;
@@ -30,6 +32,7 @@ pub(crate) fn execute(command: Command) -> Exit {
     let result = match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Chat(arguments) => chat::chat(&arguments),
+        Command::Chats(arguments) => chats::chats(&arguments),
         Command::Resume(arguments) => resume::resume(&arguments),
         Command::Approvals(arguments) => approvals::approvals(&arguments),
         Command::Approve(arguments) => approvals::approve(&arguments),

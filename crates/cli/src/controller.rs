@@ -5,15 +5,17 @@
 
 mod grants;
 mod markdown;
+mod recorded;
 mod session_commands;
 
-use std::io::{IsTerminal, stdout};
+use std::io::{IsTerminal, stderr, stdout};
 
 use llm_do::call::RunBuilder;
 use llm_do::event::RunId;
 use llm_do::record::{ResumeError, Settlement};
 use llm_do::value::{Input, Key, Name};
 use llm_do::{Run, RunError, RunReport, Session};
+use llm_do_record::short_id;
 
 use crate::approvals;
 use crate::command_error::CommandError;
@@ -25,6 +27,7 @@ use crate::host::{self, Host};
 use crate::output::{self, usage_line};
 use crate::plan::Plan;
 use crate::print_result::resume_line;
+use crate::recorded_chat::RecordedChat;
 use crate::retention;
 use crate::text::{notice_line, visible};
 
@@ -33,7 +36,12 @@ pub(crate) enum Task {
     /// Run the entry once. Without an input, the front end asks for one.
     Run(Option<Input>),
     /// Hold a conversation with the entry, which begins with these messages.
-    Chat { demo: Vec<String>, first: Option<Input> },
+    Chat {
+        demo: Vec<String>,
+        first: Option<Input>,
+        /// The chat of the record that goes on, if it is not a new one.
+        recorded: Option<Box<RecordedChat>>,
+    },
     /// Call an agent or tool by name, in the name of an agent or of nobody.
     Call { name: Name, input: Input, agent: Option<Name> },
     /// Continue a recorded run.
@@ -49,7 +57,11 @@ impl Task {
     fn waits_for_message(&self) -> bool {
         match self {
             Self::Run(input) => input.is_none(),
-            Self::Chat { demo, first } => demo.is_empty() && first.is_none(),
+            Self::Chat { demo, first, recorded } => {
+                demo.is_empty()
+                    && first.is_none()
+                    && !recorded.as_ref().is_some_and(|recorded| recorded.resumes_turn())
+            }
             Self::Call { .. } | Self::Resume { .. } => false,
         }
     }
@@ -128,7 +140,10 @@ impl Controller {
         match task {
             Task::Run(Some(input)) => self.send(input).await,
             Task::Run(None) => {}
-            Task::Chat { demo, first } => {
+            Task::Chat { demo, first, recorded } => {
+                if let Some(recorded) = recorded {
+                    self.continue_chat(*recorded).await?;
+                }
                 let demo = demo.into_iter().map(|text| (Input::from(text), true));
                 for (input, is_demo) in demo.chain(first.map(|input| (input, false))) {
                     if self.has_ended {
@@ -185,7 +200,12 @@ impl Controller {
             self.exit = Exit::Failed;
         }
         for chat in self.sessions {
+            let id = chat.session.id();
             let notices = chat.session.close().await;
+            // A program that reads stderr knows where its chat is recorded.
+            if let Some(id) = id.filter(|_| stderr().is_terminal()) {
+                output::to_stderr(&format!("to continue: llm-do chat --resume {}", short_id(id)));
+            }
             notices.iter().for_each(|text| output::to_stderr(&notice_line(text)));
         }
         self.host.runtime.shutdown().await;
@@ -209,6 +229,7 @@ impl Controller {
             UserRequest::Fork(number) => self.fork(number).await,
             UserRequest::GoBack(number) => self.go_back(number).await,
             UserRequest::Clear => self.clear().await,
+            UserRequest::Title(title) => self.name_chat(&title).await,
             UserRequest::Save(path) => self.save(&path).await,
             UserRequest::Invalid(message) => self.refuse(&message),
             other => {

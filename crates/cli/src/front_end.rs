@@ -42,6 +42,8 @@ pub(crate) enum UserRequest {
     GoBack(Option<u32>),
     /// Begin a new conversation.
     Clear,
+    /// Name the chat in the record.
+    Title(String),
     /// Write the conversation to a file.
     Save(PathBuf),
     /// Stop the run.

@@ -90,7 +90,7 @@ pub(crate) fn locate_with_prompt(
     let given = prompt.or(flag).map(str::to_owned);
     let lone = arguments.path.as_deref().filter(|_| given.is_none()).and_then(Path::to_str);
     match lone {
-        Some(text) if !Path::new(text).exists() && !is_like_path(text) => {
+        Some(text) if is_prompt(text) => {
             let here = ProjectArguments { path: None, set: arguments.set.clone() };
             let location = locate(&here).map_err(|problem| neither_path_nor_project(text, problem))?;
             Ok((location, Some(text.to_owned())))
@@ -106,6 +106,16 @@ pub(crate) fn locate_with_prompt(
             Ok((location?, given))
         }
     }
+}
+
+/// Returns the first positional argument if it is a prompt: nothing has that name, and it does not look like a path.
+pub(crate) fn lone_prompt<'a>(arguments: &'a ProjectArguments, prompt: Option<&str>) -> Option<&'a str> {
+    let lone = arguments.path.as_deref().filter(|_| prompt.is_none()).and_then(Path::to_str);
+    lone.filter(|text| is_prompt(text))
+}
+
+fn is_prompt(text: &str) -> bool {
+    !Path::new(text).exists() && !is_like_path(text)
 }
 
 /// Adds to the error about a path that it may be the first word of a prompt.

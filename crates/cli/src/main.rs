@@ -39,6 +39,7 @@ mod print_result;
 mod python_flags;
 mod record;
 mod record_directory;
+mod recorded_chat;
 mod retention;
 mod run_object;
 mod secret_input;

@@ -82,6 +82,9 @@ pub struct InheritedTurn {
     pub ordinal: u32,
     /// What the user wrote.
     pub text: String,
+    /// The beginning of the answer.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub answer: String,
     /// The place of that message in the conversation.
     pub position: usize,
     /// The file descriptors that there were before it.

@@ -5,7 +5,8 @@ pub use llm_do_core::{
     ProjectState, Settlement,
 };
 pub use llm_do_record::{
-    FindError, PruneFilter, Reader, Record, RecordedState, RunFilter, RunSummary, UsageBy, UsageRow,
+    FindError, PruneFilter, Reader, Record, RecordedState, RecordedTurn, RunFilter, RunSummary,
+    SessionFilter, SessionSummary, UsageBy, UsageRow,
 };
 pub use llm_do_runtime::{
     Ack, AckSender, ClaimedRun, Durability, GivenAnswer, MemoryStore, OnChanges, ResumeError, ResumeOptions,

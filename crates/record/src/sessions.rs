@@ -264,6 +264,8 @@ pub(crate) fn started(
     connection.prepare_cached(sql)?.execute(values)?;
     for turn in &start.turns {
         add_turn(connection, stream, turn.ordinal, None, &turn.text)?;
+        let sql = "UPDATE turns SET answer = ? WHERE stream = ? AND ordinal = ?";
+        connection.prepare_cached(sql)?.execute(params![turn.answer, stream, turn.ordinal])?;
     }
     Ok(())
 }
@@ -315,7 +317,7 @@ pub(crate) fn turn_ended(
         number(total.total_input()),
         number(total.output),
         number(total.cost.known.0),
-        number(total.cost.unpriced.into()),
+        number(total.cost.unpriced),
         stream
     ];
     connection.prepare_cached(sql)?.execute(values)?;

@@ -111,6 +111,8 @@ pub enum UiCommand {
     Clear,
     /// Write the conversation to a file.
     Save(PathBuf),
+    /// Name the chat in the record.
+    Title(String),
     /// Exit.
     Quit,
 }

@@ -20,6 +20,7 @@ pub(crate) const SLASH_COMMANDS: &[Command] = &[
         description: "goes on in a copy of this conversation; N: back to conversation N",
     },
     Command { name: "/goto", description: "N: back to before your message N; alone: lists them" },
+    Command { name: "/title", description: "TEXT: names this chat in `llm-do chats`" },
     Command { name: "/save", description: "FILE: writes the conversation as Markdown, or as JSON (.json)" },
     Command { name: "/quit", description: "leaves (also exit, Ctrl-D, or Ctrl-C twice)" },
 ];

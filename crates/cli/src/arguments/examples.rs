@@ -36,6 +36,8 @@ pub(super) const CHAT_EXAMPLES: &str = "\
 Examples:
   llm-do chat hello
   llm-do chat hello \"What is in this picture?\" --attach cat.png
+  llm-do chat --continue                           the newest chat with this project
+  llm-do chat --fork 01a1e5f7 --at 2               a copy of a chat, up to its turn 2
 
 /help lists the commands of a chat.";
 
@@ -119,6 +121,17 @@ Examples:
   llm-do approvals
   llm-do approvals 01a1e5f7-3c9a          all of one question, with its preview
   llm-do approvals --output json | jq -r '.[].id'";
+
+pub(super) const CHATS_EXAMPLES: &str = "\
+Examples:
+  llm-do chats
+  llm-do chats --search invoice
+  llm-do chats 01a1e5f7                   what was said in it
+  llm-do chat --resume 01a1e5f7           continue it";
+
+pub(super) const FORGET_EXAMPLES: &str = "\
+Examples:
+  llm-do chats forget 01a1e5f7";
 
 pub(super) const APPROVE_EXAMPLES: &str = "\
 Examples:

@@ -6,8 +6,8 @@ use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 
 use super::examples::{
-    APPROVALS_EXAMPLES, APPROVE_EXAMPLES, DENY_EXAMPLES, PRUNE_EXAMPLES, REPAIR_EXAMPLES, RESUME_EXAMPLES,
-    RUNS_EXAMPLES, SHOW_EXAMPLES, USAGE_EXAMPLES,
+    APPROVALS_EXAMPLES, APPROVE_EXAMPLES, CHATS_EXAMPLES, DENY_EXAMPLES, FORGET_EXAMPLES, PRUNE_EXAMPLES,
+    REPAIR_EXAMPLES, RESUME_EXAMPLES, RUNS_EXAMPLES, SHOW_EXAMPLES, USAGE_EXAMPLES,
 };
 use super::{ListOutput, RunOptions, dollars};
 use crate::unknown::UnknownAnswer;
@@ -54,6 +54,76 @@ pub(crate) enum ChangedChoice {
     GoOn,
     /// Go on with the recorded manifest, agent files and prompts; code is that of today
     Recorded,
+}
+
+/// Which recorded chat goes on.
+#[derive(Debug, Args)]
+pub(crate) struct SessionArguments {
+    /// Continue the newest chat with this project
+    #[arg(help_heading = "Recorded chats", short = 'c', long = "continue", conflicts_with_all = ["resume", "fork"])]
+    pub(crate) continue_last: bool,
+    /// Continue a recorded chat: the beginning of its id in `llm-do chats`, or `last`
+    #[arg(help_heading = "Recorded chats", long, value_name = "ID", conflicts_with = "fork")]
+    pub(crate) resume: Option<String>,
+    /// Begin a copy of a recorded chat, which stays as it is
+    #[arg(help_heading = "Recorded chats", long, value_name = "ID")]
+    pub(crate) fork: Option<String>,
+    /// The last turn of the copy. Default: that of the chat
+    #[arg(help_heading = "Recorded chats", long, value_name = "TURN", requires = "fork")]
+    pub(crate) at: Option<u32>,
+    /// What to do with a message that was cut off before it was answered. Default: ask at the terminal; without one, go on with it
+    #[arg(help_heading = "Recorded chats", long, value_enum, value_name = "CHOICE")]
+    pub(crate) cut_off: Option<CutOffChoice>,
+    /// Say what became of a call of that message that may have happened, as with `llm-do resume`
+    #[arg(help_heading = "Recorded chats", long, value_name = "ANSWER")]
+    pub(crate) unknown: Vec<UnknownAnswer>,
+}
+
+/// What becomes of a message that was cut off before it was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CutOffChoice {
+    /// Go on with it, without doing again what was done
+    Resume,
+    /// Drop it; what its calls did stays done
+    Drop,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = CHATS_EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(crate) struct ChatsArguments {
+    #[command(subcommand)]
+    pub(crate) action: Option<ChatsAction>,
+    /// Show what was said in this chat: the beginning of its id, or `last`
+    pub(crate) id: Option<String>,
+    /// List chats with this project
+    #[arg(long, value_name = "PATH", conflicts_with = "id")]
+    pub(crate) project: Option<PathBuf>,
+    /// List chats in whose title, messages or answers these words are, in any case
+    #[arg(long, value_name = "TEXT", conflicts_with = "id")]
+    pub(crate) search: Option<String>,
+    /// List at most this many, newest first
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
+    #[command(flatten)]
+    pub(crate) record: RecordArguments,
+    /// The output format
+    #[arg(long, value_enum, default_value_t, value_name = "FORM")]
+    pub(crate) output: ListOutput,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ChatsAction {
+    /// Remove a chat and its runs from the record, so that nothing of it is left there
+    Forget(ForgetArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = FORGET_EXAMPLES)]
+pub(crate) struct ForgetArguments {
+    /// The chat: the beginning of its id, or `last`
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) record: RecordArguments,
 }
 
 #[derive(Debug, Args)]

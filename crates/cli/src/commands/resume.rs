@@ -129,7 +129,10 @@ fn refuse_ended(reader: &Reader, run: &RunSummary) -> Result<(), CommandError> {
     if run.is_turn {
         return Err(CommandError::with_hint(
             format!("run {id} is a turn of a chat, which is not continued by itself"),
-            format!("`llm-do show {id}` shows what it did"),
+            match run.session {
+                Some(session) => format!("`llm-do chat --resume {}` continues the chat", short_id(session)),
+                None => format!("`llm-do show {id}` shows what it did"),
+            },
         ));
     }
     let state = run.state.as_str();

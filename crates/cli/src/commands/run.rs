@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, CommandError> {
     let plan = Plan::new(project, &location, &arguments.options, kind)?;
     plan.check_model(&plan.project.entry)?;
     let task = match arguments.chat {
-        true => Task::Chat { demo: Vec::new(), first: input },
+        true => Task::Chat { demo: Vec::new(), first: input, recorded: None },
         false => Task::Run(input),
     };
     controller::execute(plan, task)

@@ -82,7 +82,7 @@ fn prune(arguments: &PruneArguments) -> Result<Exit, CommandError> {
 }
 
 /// A project is recorded by its directory, as an absolute path without links.
-pub(super) fn project_of(path: &Path) -> PathBuf {
+pub(crate) fn project_of(path: &Path) -> PathBuf {
     let directory = match path.parent() {
         Some(parent) if path.is_file() && !parent.as_os_str().is_empty() => parent.to_owned(),
         Some(_) if path.is_file() => ".".into(),

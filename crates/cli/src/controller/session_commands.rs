@@ -90,6 +90,17 @@ impl Controller {
         self.front_end.remark("a new conversation begins");
     }
 
+    /// Names the chat in the record.
+    pub(super) async fn name_chat(&mut self, title: &str) {
+        let Some(ChatSession { session, .. }) = self.sessions.get_mut(self.current) else { return };
+        if session.id().is_none() {
+            let reason = "the chat is recorded from its first message on, unless nothing is recorded";
+            return self.front_end.remark(reason);
+        }
+        session.set_title(title).await;
+        self.front_end.remark(&format!("this chat is named `{}`", visible(title)));
+    }
+
     /// Writes the conversation to a new file.
     pub(super) async fn save(&mut self, path: &Path) {
         let Some(ChatSession { session, .. }) = self.sessions.get(self.current) else { return };

@@ -18,6 +18,7 @@ const HELP: &str = "\
 /goto N          goes back to before your message N; `/goto` lists your messages
 /fork            continues in a copy of the conversation; `/fork N` returns to conversation N
 /clear           begins a new conversation
+/title TEXT      names this chat in `llm-do chats`
 /save FILE       writes the conversation as Markdown, or as JSON (.json)
 /quit            leaves (also exit, quit or Ctrl-D)
 A line that ends in \\ continues on the next one. Ctrl-C stops a turn.";
@@ -47,6 +48,8 @@ pub(super) fn parse(line: &str, schema: Option<&Schema>) -> LineInput {
         "/model" => UserRequest::UseModel(rest.to_owned()),
         "/fork" | "/goto" => return numbered(command, rest),
         "/clear" => UserRequest::Clear,
+        "/title" if rest.is_empty() => return LineInput::Reply("write `/title TEXT`".to_owned()),
+        "/title" => UserRequest::Title(rest.to_owned()),
         "/save" if rest.is_empty() => return LineInput::Reply("write `/save FILE`".to_owned()),
         "/save" => UserRequest::Save(rest.into()),
         _ if command.starts_with('/') && command.len() > 1 && !command[1..].contains('/') => {

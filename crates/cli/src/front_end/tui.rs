@@ -104,6 +104,7 @@ fn request(command: UiCommand) -> UserRequest {
         UiCommand::Fork(number) => UserRequest::Fork(number),
         UiCommand::GoBack(number) => UserRequest::GoBack(number),
         UiCommand::Clear => UserRequest::Clear,
+        UiCommand::Title(title) => UserRequest::Title(title),
         UiCommand::Save(path) => UserRequest::Save(path),
         UiCommand::Quit => UserRequest::Quit,
     }

@@ -73,6 +73,7 @@ pages! {
     nested_agents: "docs/guide/nested-agents.md",
     processes: "docs/guide/processes.md",
     programs: "docs/guide/programs.md",
+    chats: "docs/guide/chats.md",
     recording: "docs/guide/recording.md",
     resuming: "docs/guide/resuming.md",
     sandbox: "docs/guide/sandbox.md",

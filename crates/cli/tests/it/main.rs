@@ -52,6 +52,7 @@ mod record_kills;
 #[path = "../../../record/tests/it/oracle.rs"]
 mod record_oracle;
 mod record_races;
+mod recorded_chats;
 mod records;
 mod reference;
 mod resuming;

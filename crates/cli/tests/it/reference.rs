@@ -39,6 +39,8 @@ fn the_command_line_is_documented_as_it_is() {
         "runs",
         "runs prune",
         "runs repair",
+        "chats",
+        "chats forget",
         "show",
         "usage",
         "check",
@@ -74,7 +76,10 @@ fn the_command_line_is_documented_as_it_is() {
     // A long description goes on in a line that is indented further.
     let names = listed.filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
     for command in names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help") {
-        assert!(text.contains(&format!("## llm-do {command}\n")), "`{command}` is not documented: add it to the list in this test, then run `cargo xtask docs`");
+        assert!(
+            text.contains(&format!("## llm-do {command}\n")),
+            "`{command}` is not documented: add it to the list in this test, then run `cargo xtask docs`"
+        );
     }
     compare("command-line.md", &format!("{}\n", text.trim_end()));
 }

@@ -10,7 +10,7 @@ mod pictures;
 mod provider;
 mod resizing;
 mod streams;
-mod support;
+pub mod support;
 mod surfaces;
 mod tree;
 mod trust;

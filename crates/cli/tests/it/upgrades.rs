@@ -15,7 +15,7 @@ use crate::support::Sandbox;
 const ROOT: &str = "/the-directory-of-the-projects";
 
 /// How each run ended, by what it was given.
-const RUNS: [(&str, &str); 8] = [
+const RUNS: [(&str, &str); 10] = [
     ("nested, all approved", "done"),
     ("nested, all denied", "done"),
     ("out of turns", "limit"),
@@ -24,13 +24,15 @@ const RUNS: [(&str, &str); 8] = [
     ("parked, not answered", "parked"),
     ("parked, and answered", "parked"),
     ("parked, answered and continued", "done"),
+    ("the first turn of a chat", "done"),
+    ("the second turn of a chat", "done"),
 ];
 
 fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/upgrades")
 }
 
-/// Two projects, whose texts differ from one version to the next.
+/// Three projects, whose texts differ from one version to the next.
 fn projects(wording: &str, last_words: &str) -> Sandbox {
     let manifest =
         |more: &str| format!("version: 1\nentry: {{agent: main}}\nagent_files: ['*.agent']\n{more}");
@@ -47,6 +49,8 @@ fn projects(wording: &str, last_words: &str) -> Sandbox {
                 "mode: by_turn\nreplies:\n  - ask: {{helper: {{input: may I}}}}\n  - say: {last_words}\n"
             ),
         )
+        .file("talk/project.yaml", &manifest(""))
+        .file("talk/main.agent", &format!("---\nname: main\nmodel: test:echo\n---\n{wording}\n"))
         .file("slow/project.yaml", &manifest(""))
         .file("slow/main.agent", &agent("filesystem_project"))
         .file(
@@ -95,12 +99,14 @@ fn the_record_of_this_version() {
     killed.kill().unwrap();
     killed.wait().unwrap();
     sandbox.run(&["run", "slow", RUNS[4].0, "-a", "all", "--timeout", "1s"]).ended(124);
-    for (title, _) in &RUNS[5..] {
+    for (title, _) in &RUNS[5..8] {
         sandbox.run(&["run", "nested", title, "-a", "park"]).ended(75);
     }
     approve(&sandbox, RUNS[6].0);
     approve(&sandbox, RUNS[7].0);
     sandbox.run(&["resume", "last"]).ended(0);
+    sandbox.run(&["chat", "talk", RUNS[8].0]).ended(0);
+    sandbox.run(&["chat", "talk", "-c", "-p", RUNS[9].0]).ended(0);
 
     let file = directory().join(concat!(env!("CARGO_PKG_VERSION"), ".db"));
     std::fs::create_dir_all(directory()).unwrap();
@@ -168,6 +174,11 @@ fn continued(sandbox: &Sandbox, id: &impl Fn(&str) -> String) {
     assert!(!sandbox.path("slow/a.txt").exists(), "a file was written again");
     let resumed = sandbox.run(&["resume", &id(RUNS[2].0), "--max-turns", "5", "--changed", "go-on"]);
     assert!(resumed.code == Some(0) || resumed.stderr.contains("cannot be resumed"), "{resumed:?}");
+    let chats = sandbox.run(&["chats", "--output", "json"]).ended(0).json();
+    assert_eq!((&chats[0]["turns"], &chats[0]["title"]), (&2.into(), &RUNS[8].0.into()));
+    let talk = sandbox.run(&["chat", "talk", "-c", "-p", "a third turn"]).ended(0);
+    assert_eq!(talk.stdout, "a third turn\n");
+    assert!(talk.stderr.contains(RUNS[9].0) && talk.stderr.contains("has changed"), "{talk:?}");
     // The question that has an answer is not put again; the other one still waits.
     sandbox.run(&["resume", "--all-answered", "--changed", "go-on"]).ended(0).said("done later\n");
     approve(sandbox, RUNS[5].0);

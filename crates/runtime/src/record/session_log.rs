@@ -148,11 +148,11 @@ impl SessionLog {
     }
 
     /// Describes a turn that was taken over from another session.
-    pub(crate) fn inherit(&mut self, turn: UserTurn) -> InheritedTurn {
+    pub(crate) fn inherit(&mut self, turn: UserTurn, answer: String) -> InheritedTurn {
         self.add_turn(turn.ordinal);
         let open = turn.descriptors.as_ref().map(Descriptors::open).unwrap_or_default();
         let UserTurn { ordinal, text, position, .. } = turn;
-        InheritedTurn { ordinal, text, position, descriptors: self.described(&open) }
+        InheritedTurn { ordinal, text, answer, position, descriptors: self.described(&open) }
     }
 }
 

@@ -105,7 +105,7 @@ impl Reading {
     }
 
     fn inherit(&mut self, turn: &InheritedTurn) {
-        let InheritedTurn { ordinal, text, position, descriptors } = turn.clone();
+        let InheritedTurn { ordinal, text, position, descriptors, .. } = turn.clone();
         let descriptors = self.take_texts(&descriptors);
         self.add_turn(RestoredTurn { ordinal, text, position, descriptors });
     }

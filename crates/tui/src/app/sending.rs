@@ -123,6 +123,8 @@ impl App {
                 self.start_command(UiCommand::Clear);
                 return AppAction::Clear;
             }
+            "/title" if rest.is_empty() => self.show_hint("write `/title TEXT`", now),
+            "/title" => self.start_command(UiCommand::Title(rest.to_owned())),
             "/save" if rest.is_empty() => self.show_hint("write `/save FILE`", now),
             "/save" => self.start_command(UiCommand::Save(rest.into())),
             _ => self.send_command(UiCommand::Quit),

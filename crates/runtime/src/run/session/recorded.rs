@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use llm_do_core::{
     Digest, Event, EventBody, ForkedFrom, Key, ModelChoice, ModelResult, ProjectChanges, ProjectState,
-    RecordedDescriptor, RunId, RunStart, SessionStart, Status, TurnEnd, TurnStart, UsageByModel,
+    RecordedDescriptor, Role, RunId, RunStart, SessionStart, Status, TurnEnd, TurnStart, UsageByModel,
 };
 
 use super::{Current, Session, SessionTurn};
@@ -136,17 +136,31 @@ impl Session {
         let id = self.shared.new_run_id();
         let writer = self.shared.store.begin(id).await?;
         let mut log = SessionLog::new(id, writer, self.shared.clock.clone(), 0, RecordedState::default());
-        let earlier = self.agent_state.conversation_state.lock().await.turns.clone();
+        let earlier = self.earlier_turns().await;
         let ProjectState { project, source, .. } = self.shared.project_state();
         let mut start = SessionStart::new(self.entry.clone(), RunStart::FORMAT);
         start.build = BUILD.to_owned();
         (start.project, start.source) = (project, source);
         start.forked_from = self.record.forked_from.take();
         start.state = log.state_of(&self.agent_state).await;
-        start.turns = earlier.into_iter().map(|turn| log.inherit(turn)).collect();
+        start.turns = earlier.into_iter().map(|(turn, answer)| log.inherit(turn, answer)).collect();
         log.note(EventBody::SessionStarted(Box::new(start)))?;
         self.record.log = Some(log);
         Ok(())
+    }
+
+    /// The turns that were taken over from another session, each with the beginning of its answer.
+    async fn earlier_turns(&self) -> Vec<(UserTurn, String)> {
+        let conversation_state = self.agent_state.conversation_state.lock().await;
+        let messages = conversation_state.conversation.messages();
+        let turns = &conversation_state.turns;
+        let ends = turns.iter().skip(1).map(|turn| turn.position).chain([messages.len()]);
+        let with_answer = |(turn, end): (&UserTurn, usize)| {
+            let said = messages.get(turn.position..end).unwrap_or_default().iter().rev();
+            let answer = said.filter(|message| message.role == Role::Assistant).map(|message| message.text());
+            (turn.clone(), answer.take(1).map(|answer| beginning(&answer)).collect())
+        };
+        turns.iter().zip(ends).map(with_answer).collect()
     }
 
     /// Writes that a turn begins. Its run is written behind that.
@@ -158,8 +172,7 @@ impl Session {
 
     /// Writes how a turn ended, and what the next one begins with.
     pub(super) async fn note_end(&mut self, report: &RunReport) {
-        let answer = report.text().chars().take(MAX_ANSWER_CHARS).collect();
-        self.end_turn(report.id, report.status, answer, report.usage.clone()).await;
+        self.end_turn(report.id, report.status, beginning(&report.text()), report.usage.clone()).await;
     }
 
     async fn end_turn(&mut self, run: RunId, status: Status, answer: String, usage: UsageByModel) {
@@ -342,8 +355,12 @@ impl Session {
         conversation_state.note = None;
         drop(conversation_state);
         self.usage.merge(&usage);
-        self.end_turn(start.run, status, text.chars().take(MAX_ANSWER_CHARS).collect(), usage).await;
+        self.end_turn(start.run, status, beginning(&text), usage).await;
     }
+}
+
+fn beginning(answer: &str) -> String {
+    answer.chars().take(MAX_ANSWER_CHARS).collect()
 }
 
 /// Makes the state of an agent what it was.
