@@ -196,7 +196,8 @@ async fn sessions_are_copied_from_a_damaged_record() {
         let mut session = talk(&runtime(&record), &["one", "two"]).await;
         session.go_back(2).await.unwrap();
         let fork = session.fork().await;
-        (fork.close().await, session.send("three").await.unwrap());
+        fork.close().await;
+        session.send("three").await.unwrap();
         (session.id().unwrap(), session.messages().await)
     };
     let record = Record::open(&copy).unwrap();
