@@ -115,6 +115,9 @@ pub enum EventBody {
         /// How many requests of the same step came before it.
         #[serde(default, skip_serializing_if = "is_first")]
         attempt: u32,
+        /// How much of the model's context window it takes, if the window is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        context: Option<ContextUse>,
     },
     /// The model said more; not recorded.
     TextDelta(Delta),
@@ -265,6 +268,15 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<O
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde wants")]
 fn is_first(attempt: &u32) -> bool {
     *attempt == 0
+}
+
+/// How much of a model's context window a request takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextUse {
+    /// Tokens of instructions, tools and messages: what the last answer reported, and an estimate of what is new.
+    pub used: u64,
+    /// How many tokens the model reads and writes in one request.
+    pub window: u64,
 }
 
 /// What a budget keeps for a request whose answer is not known yet. If none is ever recorded, all of it counts as used.

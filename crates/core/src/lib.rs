@@ -64,7 +64,8 @@ pub use engine::{
     CallOrigin, DecidedBy, Decision, Engine, Halt, Outcome, Permit, Step, StepKind, StepResult,
 };
 pub use event::{
-    CallKind, CallResult, Delta, Event, EventBody, ModelResult, Reserved, RunId, RunStart, Settlement, Status,
+    CallKind, CallResult, ContextUse, Delta, Event, EventBody, ModelResult, Reserved, RunId, RunStart,
+    Settlement, Status,
 };
 pub use failure::{Failure, FailureKind, HintAudience, ToolError};
 pub use grant::{Grant, GrantSubject};

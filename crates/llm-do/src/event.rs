@@ -1,7 +1,8 @@
 //! What a run reports: events while it goes on, the trace of its calls afterwards.
 
 pub use llm_do_core::{
-    Delta, Event, EventBody, ForkedFrom, InheritedTurn, MeasuredLength, ModelResult, RecordedDescriptor,
-    Reserved, RunId, SessionStart, SessionState, Status, Trace, TraceCall, TurnEnd, TurnStart,
+    ContextUse, Delta, Event, EventBody, ForkedFrom, InheritedTurn, MeasuredLength, ModelResult,
+    RecordedDescriptor, Reserved, RunId, SessionStart, SessionState, Status, Trace, TraceCall, TurnEnd,
+    TurnStart,
 };
 pub use llm_do_runtime::{EventReader, LoggedMessage};

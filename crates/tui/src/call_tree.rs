@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 pub(crate) use call::{Call, CallState};
 use llm_do_core::{
-    ApprovalRequest, CallKind, CallResult, Decision, Event, EventBody, Key, Limits, ModelResult, Money, Name,
-    Payload, Quantity, RunId, Status, Usage, UsageByModel,
+    ApprovalRequest, CallKind, CallResult, ContextUse, Decision, Event, EventBody, Key, Limits, ModelResult,
+    Money, Name, Payload, Quantity, RunId, Status, Usage, UsageByModel,
 };
 use std::sync::Arc;
 
@@ -27,8 +27,19 @@ pub(crate) struct CallTree {
     current: Option<RunId>,
     /// What all runs used.
     usage: UsageByModel,
+    /// How full the context window of the top agent's model is.
+    context: Option<WindowUse>,
     /// Every question that was asked, with what it touches.
     asked: Vec<(RunId, Arc<ApprovalRequest>)>,
+}
+
+/// How full the context window of a model is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct WindowUse {
+    pub(crate) used: u64,
+    pub(crate) window: u64,
+    /// Whether the number is an estimate, as the model has not reported one since.
+    pub(crate) is_estimate: bool,
 }
 
 /// One run.
@@ -48,7 +59,11 @@ impl CallTree {
         match &event.body {
             EventBody::RunStarted(start) => self.begin(event.call.run, &start.limits, now),
             EventBody::CallStarted { kind, name, input, .. } => self.start(event, *kind, name, input, now),
-            EventBody::ModelRequest { .. } | EventBody::ModelResponse { .. } => self.talk(event),
+            EventBody::ModelRequest { context, .. } => {
+                self.note_context(event, *context);
+                self.talk(event);
+            }
+            EventBody::ModelResponse { .. } => self.talk(event),
             EventBody::ApprovalRequested(request) => self.ask(event.call.run, request),
             EventBody::ApprovalDecided { id, decision, .. } => self.decide(event.call.run, id, decision),
             EventBody::Stderr { text } => self.at(event, |call| call.stderr.push(text.clone())),
@@ -104,11 +119,32 @@ impl CallTree {
         }
     }
 
+    /// Returns how full the context window of the top agent's model is, if its size is known.
+    pub(crate) fn context(&self) -> Option<WindowUse> {
+        self.context
+    }
+
+    fn note_context(&mut self, event: &Event, context: Option<ContextUse>) {
+        if event.call.depth == 1 {
+            let window_use = |ContextUse { used, window }| WindowUse { used, window, is_estimate: true };
+            self.context = context.map(window_use);
+        }
+    }
+
+    /// What a model reports takes the place of the estimate.
+    fn note_reported(&mut self, event: &Event, usage: &Usage) {
+        let used = usage.total_input() + usage.output;
+        if let Some(context) = self.context.as_mut().filter(|_| event.call.depth == 1 && used > 0) {
+            (context.used, context.is_estimate) = (used, false);
+        }
+    }
+
     fn talk(&mut self, event: &Event) {
         self.at(event, |call| call.talk(&event.body));
         let EventBody::ModelResponse { result: ModelResult::Response(response), .. } = &event.body else {
             return;
         };
+        self.note_reported(event, &response.usage);
         if let Some(run) = self.runs.get_mut(&event.call.run) {
             run.usage += response.usage;
         }

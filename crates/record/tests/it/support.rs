@@ -5,8 +5,8 @@ use std::sync::Arc;
 use base64::Engine;
 use jiff::Timestamp;
 use llm_do_core::{
-    CallInfo, CallKind, CallOrigin, CallResult, Digest, Effect, Event, EventBody, Failure, FailureKind,
-    Grant, GrantSubject, Key, Message, ModelResponse, ModelResult, Money, Name, Output, Payload,
+    CallInfo, CallKind, CallOrigin, CallResult, ContextUse, Digest, Effect, Event, EventBody, Failure,
+    FailureKind, Grant, GrantSubject, Key, Message, ModelResponse, ModelResult, Money, Name, Output, Payload,
     ProjectChanges, ProjectState, Quantity, Reserved, RunId, RunStart, Scope, Settlement, Status, StopReason,
     Usage, UsageByModel,
 };
@@ -126,6 +126,7 @@ pub(crate) fn random_event(chance: &mut Chance, run: RunId, seq: u64) -> Arc<Eve
             max_output: None,
             reserved: (chance.below(2) == 0).then(|| Reserved { tokens: chance.bits(), cost: Money(3) }),
             attempt: u32::try_from(chance.below(3)).unwrap(),
+            context: (chance.below(2) == 0).then(|| ContextUse { used: chance.bits(), window: 4_096 }),
         },
         3 => EventBody::ModelResponse {
             model: "anthropic:claude-sonnet-5".into(),

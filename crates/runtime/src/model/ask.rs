@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use llm_do_core::{
-    AgentSpec, AttemptCost, Delta, EventBody, Failure, FailureKind, Halt, Head, Key, Model, ModelChoice,
-    ModelError, ModelErrorKind, ModelPart, ModelRequest, ModelResponse, ModelResult, ModelSettings,
-    ModelStream, Money, Name, Outcome, Reserved, StepResult, ToolChoice, ToolDefinition, Tune,
+    AgentSpec, AttemptCost, ContextUse, Delta, EventBody, Failure, FailureKind, Halt, Head, Key, Model,
+    ModelChoice, ModelError, ModelErrorKind, ModelPart, ModelRequest, ModelResponse, ModelResult,
+    ModelSettings, ModelStream, Money, Name, Outcome, Reserved, StepResult, ToolChoice, ToolDefinition, Tune,
 };
 use tokio::time::Instant;
 
@@ -205,8 +205,14 @@ impl Asking<'_> {
         self.unless_cancelled(extension::count_request(self.run, self.call)).await??;
         let reservation = self.unless_cancelled(self.reserve(ask)).await??;
         let _leaf = self.run.in_flight.leaf(self.call).await?;
-        let max_output = reservation.as_ref().map(Reservation::output);
-        self.announce(conversation_state, model.name(), reservation.as_ref(), attempt).await?;
+        let context = self.context_use(conversation_state, &*model);
+        let wanted = reservation.as_ref().map(Reservation::output).or_else(|| self.wanted_output());
+        let max_output = match context {
+            Some(context) => window::fitting_output(context, wanted, model.profile().default_max_output),
+            None => wanted,
+        };
+        let asked = Announced { reservation: reservation.as_ref(), max_output, attempt, context };
+        self.announce(conversation_state, model.name(), asked).await?;
 
         let started = Instant::now();
         // Waiting for the budget, or for a person to extend it, is not running.
@@ -306,8 +312,7 @@ impl Asking<'_> {
         &self,
         conversation_state: &mut ConversationState,
         model: &Name,
-        reservation: Option<&Reservation<'_>>,
-        attempt: u32,
+        asked: Announced<'_>,
     ) -> Result<(), Halt> {
         let is_first = !std::mem::replace(&mut conversation_state.introduced, true);
         let instructions = self.frame.instructions().filter(|_| is_first).cloned();
@@ -324,9 +329,10 @@ impl Asking<'_> {
             instructions,
             kept: conversation_state.kept.take(),
             head: conversation_state.conversation.head(),
-            max_output: reservation.map(Reservation::output),
-            reserved: reservation.map(|reservation| reserved(reservation.amount())),
-            attempt,
+            max_output: asked.max_output.filter(|_| asked.reservation.is_some()),
+            reserved: asked.reservation.map(|reservation| reserved(reservation.amount())),
+            attempt: asked.attempt,
+            context: asked.context,
         };
         conversation_state.announced = conversation_state.conversation.messages().len();
         self.run.log.commit(&self.call.info, self.key, body, Durability::Process).await
@@ -354,7 +360,7 @@ impl Asking<'_> {
             server_tools: self.frame.agent_state.server_tools.get().map_or(&[], Vec::as_slice),
             output_schema: spec.output.as_ref().filter(|_| native && !self.call.fork),
             settings,
-            max_output: max_output.or(settings.max_tokens),
+            max_output,
         };
         let stream = model_handle.session.request(request).await?;
         self.collect(stream, attempt).await
@@ -392,6 +398,14 @@ impl Asking<'_> {
         }
         Err(ModelError::new(ModelErrorKind::Truncated, "the stream ended before the answer was complete"))
     }
+}
+
+/// What a request says about itself in the record, beside its messages.
+struct Announced<'a> {
+    reservation: Option<&'a Reservation<'a>>,
+    max_output: Option<u64>,
+    attempt: u32,
+    context: Option<ContextUse>,
 }
 
 /// A model that the agent does not name itself must be one that the agent says it works with.

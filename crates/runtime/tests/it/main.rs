@@ -14,6 +14,7 @@ mod budgets;
 mod cancelling;
 mod cancelling_calls;
 mod changes;
+mod context_window;
 mod descriptors;
 mod dispatch;
 mod events;

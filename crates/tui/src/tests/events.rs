@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use llm_do_core::{
-    ApprovalRequest, CallInfo, CallKind, CallOrigin, CallResult, Cost, DecidedBy, Decision, Delta, Digest,
-    Event, EventBody, Failure, FailureKind, Head, Key, Limits, Message, ModelResponse, ModelResult, Money,
-    Output, Part, Payload, Permit, Role, RunId, RunStart, Status, StopReason, ToolCall, ToolResult, Usage,
-    UsageByModel,
+    ApprovalRequest, CallInfo, CallKind, CallOrigin, CallResult, ContextUse, Cost, DecidedBy, Decision,
+    Delta, Digest, Event, EventBody, Failure, FailureKind, Head, Key, Limits, Message, ModelResponse,
+    ModelResult, Money, Output, Part, Payload, Permit, Role, RunId, RunStart, Status, StopReason, ToolCall,
+    ToolResult, Usage, UsageByModel,
 };
 use serde_json::{Value, json};
 
@@ -109,6 +109,15 @@ impl Driver {
 
     /// The model of an agent is asked.
     pub(super) fn asks_model(&mut self, who: &Who, model: &str, parts: Vec<Part>) {
+        self.asks(who, model, parts, None);
+    }
+
+    /// The model of an agent is asked, and the size of its window is known.
+    pub(super) fn asks_model_within(&mut self, who: &Who, model: &str, context: ContextUse) {
+        self.asks(who, model, Vec::new(), Some(context));
+    }
+
+    fn asks(&mut self, who: &Who, model: &str, parts: Vec<Part>, context: Option<ContextUse>) {
         let messages = vec![Arc::new(Message { role: Role::User, parts, origin: None })];
         let request = EventBody::ModelRequest {
             model: model.into(),
@@ -120,6 +129,7 @@ impl Driver {
             max_output: None,
             reserved: None,
             attempt: 0,
+            context,
         };
         self.read(&event(who, request));
     }

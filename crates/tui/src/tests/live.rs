@@ -1,7 +1,7 @@
 //! The transcript and the live rows of a run.
 
 use insta::assert_snapshot;
-use llm_do_core::{FailureKind, Limits, Money, Status, Usage};
+use llm_do_core::{ContextUse, FailureKind, Limits, Money, Status, Usage};
 use serde_json::json;
 
 use super::driver::{Driver, on_three_screens, options};
@@ -268,4 +268,20 @@ fn emoji_of_people_and_models_stay_whole_and_other_hidden_signs_are_written_out(
     assert!(all.contains(&format!("> {said} and\\u{{200b}} \\u{{202e}}you")), "{all}");
     assert!(all.contains(&format!("words): {said}")) && all.contains(&format!("Back: {said}")), "{all}");
     assert!(all.contains("❤\\u{fe0f} to the 👩\\u{200d}👩"), "arguments hide nothing: {all}");
+}
+
+#[test]
+fn the_status_line_says_how_full_the_window_is() {
+    for (used_tokens, shown) in [(10, "ctx 1 %"), (6_100, "ctx 61 %"), (12_000, "ctx 120 %")] {
+        let mut driver = Driver::new(options(), (100, 20));
+        let main = driver.begins("main", Limits::default());
+        driver.asks_model_within(&main, MODEL, ContextUse { used: 5_000, window: 10_000 });
+        assert!(driver.screen().contains("ctx ~50 %"), "an estimate: {}", driver.screen());
+        driver.answers(&main, MODEL, vec![text("Yes.")], used(used_tokens, 0));
+        assert!(driver.screen().contains(shown), "{}", driver.screen());
+        // An agent below has a window of its own.
+        let below = driver.calls_agent(&main, "helper", "x");
+        driver.asks_model_within(&below, MODEL, ContextUse { used: 9_999, window: 10_000 });
+        assert!(driver.screen().contains(shown), "{}", driver.screen());
+    }
 }

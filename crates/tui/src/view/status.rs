@@ -5,7 +5,7 @@ use std::time::Instant;
 use llm_do_core::{Limits, Money, Usage, counted, visible_line};
 use ratatui::text::{Line, Span};
 
-use crate::call_tree::{CallTree, RunState};
+use crate::call_tree::{CallTree, RunState, WindowUse};
 use crate::theme::Theme;
 use crate::transcript::format_count;
 use crate::wrap::{columns, fitted};
@@ -50,6 +50,7 @@ impl Status<'_> {
                 parts.extend(describe_used(&call_tree.total()).map(|part| Span::styled(part, theme.dim())))
             }
         }
+        parts.extend(call_tree.context().map(|context| window_part(context, theme)));
         if !self.keys.is_empty() {
             parts.push(Span::styled(self.keys, theme.dim()));
         }
@@ -69,6 +70,23 @@ fn run_parts(run: &RunState, is_later: bool, now: Instant, theme: Theme) -> Vec<
     }
     parts.extend(left.into_iter().map(|part| Span::styled(part, theme.dim())));
     parts
+}
+
+/// From this share of the window on, a person should know that it will be full.
+const NEARLY_FULL_PERCENT: u64 = 70;
+/// From this share on, the next turn may not fit any more.
+const FULL_PERCENT: u64 = 80;
+
+/// How full the context window of the model is. Rounded down, but never to nothing.
+fn window_part(context: WindowUse, theme: Theme) -> Span<'static> {
+    let percent = (context.used.saturating_mul(100) / context.window.max(1)).max(1);
+    let mark = if context.is_estimate { "~" } else { "" };
+    let style = match percent {
+        FULL_PERCENT.. => theme.bad(),
+        NEARLY_FULL_PERCENT.. => theme.waiting(),
+        _ => theme.dim(),
+    };
+    Span::styled(format!("ctx {mark}{percent} %"), style)
 }
 
 /// Returns tokens and cost, each of which can be left out.

@@ -3,7 +3,7 @@
 //! A window is known in tokens and a text in bytes, so this is an estimate on the safe side: three bytes of prose or code
 //! are less than a token, and one character of most other scripts is about one.
 
-use llm_do_core::{Model, Name};
+use llm_do_core::{ContextUse, Model, Name};
 
 use super::{Asking, message_tokens};
 use crate::state::live::{AgentFrame, ConversationState, LiveCall};
@@ -41,7 +41,32 @@ pub(crate) async fn input_room(run: &RunState, call: &LiveCall, frame: &AgentFra
     Some(InputRoom { model: choice.name().clone(), window, bytes: tokens.saturating_mul(BYTES_PER_TOKEN) })
 }
 
+/// Tokens that an answer may always have. Whoever has no room for them is told that the window is full.
+const MIN_OUTPUT: u64 = 256;
+/// Tokens that stay free between the estimate and the end of the window.
+const MARGIN: u64 = 64;
+
+/// Returns how many tokens an answer may have, so that it fits into the window together with the request: a provider that adds up
+/// both refuses more. `default` is what is asked for where nobody says how many; nothing is returned if that fits.
+pub(super) fn fitting_output(context: ContextUse, wanted: Option<u64>, default: u64) -> Option<u64> {
+    let room = context.window.saturating_sub(context.used).saturating_sub(MARGIN).max(MIN_OUTPUT);
+    match wanted {
+        Some(wanted) => Some(wanted.min(room)),
+        None => (default > room).then_some(room),
+    }
+}
+
 impl Asking<'_> {
+    /// Returns how much of the window of a model the next request takes; nothing if the window is not known.
+    pub(super) fn context_use(
+        &self,
+        conversation_state: &ConversationState,
+        model: &dyn Model,
+    ) -> Option<ContextUse> {
+        let window = model.profile().context_window?;
+        Some(ContextUse { used: self.used_tokens(conversation_state, model), window })
+    }
+
     /// Estimates what instructions, tools and the conversation so far take.
     fn used_tokens(&self, conversation_state: &ConversationState, model: &dyn Model) -> u64 {
         let messages = conversation_state.conversation.messages();
