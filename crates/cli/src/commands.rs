@@ -19,7 +19,6 @@ mod show;
 mod trust;
 mod usage;
 
-pub(crate) use self::runs::project_of;
 use crate::arguments::{self, Command, Output};
 use crate::command_error::CommandError;
 use crate::exit::Exit;

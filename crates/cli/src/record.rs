@@ -228,6 +228,16 @@ pub(crate) fn age(then: Timestamp) -> String {
     }
 }
 
+/// A project is recorded by its directory, as an absolute path without links.
+pub(crate) fn project_of(path: &Path) -> PathBuf {
+    let directory = match path.parent() {
+        Some(parent) if path.is_file() && !parent.as_os_str().is_empty() => parent.to_owned(),
+        Some(_) if path.is_file() => ".".into(),
+        _ => path.to_owned(),
+    };
+    directory.canonicalize().unwrap_or(directory)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,15 +7,14 @@ use llm_do::record::{ProjectSource, Settlement};
 use llm_do::value::Key;
 use llm_do_core::EventBody;
 use llm_do_record::{
-    FindError, MIN_ID_CHARS, Reader, RecordedTurn, SessionFilter, SessionState, SessionSummary, short_id,
+    FindError, MIN_ID_CHARS, Reader, RecordedTurn, SessionFilter, SessionStatus, SessionSummary, short_id,
 };
 
 use crate::arguments::{CutOffChoice, ProjectArguments, RecordArguments, SessionArguments};
 use crate::command_error::CommandError;
-use crate::commands::project_of;
 use crate::location::{self, ProjectLocation};
 use crate::output;
-use crate::record;
+use crate::record::{self, project_of};
 use crate::terminal_question;
 use crate::text::{shortened, visible_line};
 use crate::unknown;
@@ -120,7 +119,7 @@ fn newest(
     let filter = SessionFilter { project: Some(root.clone()), ..SessionFilter::default() };
     let sessions = reader.sessions(&filter).map_err(|error| record::failed(&error))?;
     let (open, closed): (Vec<_>, Vec<_>) =
-        sessions.into_iter().partition(|session| session.state == SessionState::Open);
+        sessions.into_iter().partition(|session| session.state == SessionStatus::Open);
     let newest = closed.into_iter().next().ok_or_else(|| {
         let shown = visible_line(&root.display().to_string());
         match open.first() {
@@ -140,7 +139,7 @@ fn newest(
 
 fn refuse_open(reader: &Reader, session: &SessionSummary) -> Result<(), CommandError> {
     match session.state {
-        SessionState::Open => Err(is_open(reader, session)),
+        SessionStatus::Open => Err(is_open(reader, session)),
         _ => Ok(()),
     }
 }

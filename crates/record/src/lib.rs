@@ -21,6 +21,7 @@ mod damage;
 mod error;
 mod file_systems;
 mod files;
+mod forget;
 mod lock_holder;
 mod migration;
 mod prune;
@@ -60,7 +61,7 @@ pub use crate::recorded::{RecordedEvent, UnknownEvent};
 pub use crate::repair::{RepairOutcome, RepairReport, RepairedRun};
 use crate::retention::Sweep;
 pub use crate::retention::{Retention, RetentionReport};
-pub use crate::sessions::{RecordedTurn, SessionFilter, SessionState, SessionSummary};
+pub use crate::sessions::{RecordedTurn, SessionFilter, SessionStatus, SessionSummary};
 use crate::writer::EventQueue;
 
 /// A record that can be written to.
@@ -128,7 +129,7 @@ impl Record {
     /// Removes a session with all runs that were its turns, so that nothing of it is left in the file. Returns whether it was
     /// there. One that somebody has open stays ([`StoreError::Held`]).
     pub async fn forget_session(&self, session: RunId) -> Result<bool, StoreError> {
-        self.ask(move |writing| sessions::forget(writing, session)).await
+        self.ask(move |writing| forget::forget(writing, session)).await
     }
 
     /// Answers a question of a run, which may be running, parked or interrupted. The first answer counts. `by` says who gives

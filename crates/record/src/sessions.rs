@@ -11,11 +11,8 @@ use llm_do_runtime::StoreError;
 use rusqlite::{Connection, Row, params, params_from_iter};
 use uuid::Uuid;
 
-use crate::claim::Claim;
 use crate::error::from_sqlite;
-use crate::prune;
 use crate::read::{FindError, Reader, range_of, status_of, time, unsigned};
-use crate::writer::Writing;
 
 /// How much of a message is kept for lists and for the search. The whole of it is in the event.
 const MAX_TEXT_CHARS: usize = 4_000;
@@ -30,7 +27,7 @@ pub struct SessionSummary {
     /// The session.
     pub id: RunId,
     /// Whether it is open, and whether its last turn has an end.
-    pub state: SessionState,
+    pub state: SessionStatus,
     /// The name of the agent or function that answers.
     pub entry: String,
     /// The name that the user gave it, or the beginning of the first message.
@@ -56,7 +53,7 @@ pub struct SessionSummary {
 /// How a session is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum SessionState {
+pub enum SessionStatus {
     /// A process has it open.
     Open,
     /// Nobody has it open, and its last turn has no end.
@@ -65,7 +62,7 @@ pub enum SessionState {
     Closed,
 }
 
-impl SessionState {
+impl SessionStatus {
     /// Returns the word.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -198,9 +195,9 @@ impl Reader {
     fn session_summary(&self, row: &Row<'_>) -> rusqlite::Result<SessionSummary> {
         let id = RunId(Uuid::from_bytes(row.get(0)?));
         let state = match (self.is_written(id, row.get(1)?), row.get(2)?) {
-            (true, _) => SessionState::Open,
-            (false, true) => SessionState::CutOff,
-            (false, false) => SessionState::Closed,
+            (true, _) => SessionStatus::Open,
+            (false, true) => SessionStatus::CutOff,
+            (false, false) => SessionStatus::Closed,
         };
         Ok(SessionSummary {
             id,
@@ -224,27 +221,6 @@ const SUMMARY: &str = "SELECT uuid, holder,
     entry, title, projects.root, began, ended, (SELECT count(*) FROM turns WHERE turns.stream = streams.id),
     tokens_in, tokens_out, cost, unpriced
     FROM streams LEFT JOIN projects ON projects.id = streams.project WHERE kind = 1";
-
-/// Removes a session and the runs that were its turns. Returns whether it was there; one that somebody has open stays.
-pub(crate) fn forget(writing: &mut Writing, session: RunId) -> Result<bool, StoreError> {
-    let Some(claim) = Claim::take(&writing.path, session)? else {
-        let holder = "another process".to_owned();
-        return Err(StoreError::Held { run: session, holder });
-    };
-    let Some(reader) = Reader::open(&writing.path)? else { return Ok(false) };
-    let Some(summary) = reader.run(session)? else { return Ok(false) };
-    let turns = reader.runs_of(session)?;
-    drop((reader, claim));
-    for turn in turns {
-        prune::remove_claimed(writing, &turn)?;
-    }
-    let removed = prune::remove_claimed(writing, &summary)?;
-    prune::remove_unused_projects(&writing.connection)?;
-    // What is forgotten is not left in the log.
-    let truncate = "PRAGMA wal_checkpoint(TRUNCATE)";
-    writing.connection.query_row(truncate, [], |_| Ok(())).map_err(from_sqlite)?;
-    Ok(removed > 0)
-}
 
 /// Keeps a session that begins.
 pub(crate) fn started(

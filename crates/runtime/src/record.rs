@@ -5,8 +5,6 @@ pub(crate) mod log;
 pub(crate) mod message_log;
 pub(crate) mod replay;
 pub(crate) mod running_time;
-pub(crate) mod session_log;
-pub(crate) mod session_restore;
 pub(crate) mod store;
 pub(crate) mod subscribers;
 pub(crate) mod unknown;

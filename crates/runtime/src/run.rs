@@ -7,6 +7,7 @@ pub(crate) mod approval;
 mod continued;
 pub(crate) mod ending;
 pub(crate) mod report;
+pub(crate) mod resume;
 pub(crate) mod revocation;
 pub(crate) mod session;
 

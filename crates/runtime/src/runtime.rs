@@ -1,7 +1,6 @@
 //! The runtime: a project with everything that its runs share.
 
 mod builder;
-mod resume;
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -12,12 +11,11 @@ use llm_do_core::{
 use serde_json::Value;
 
 pub use self::builder::RuntimeBuilder;
-pub use self::resume::{OnChanges, ResumeError, ResumeOptions};
-pub(crate) use self::resume::{changes, continue_run, existing_turns};
 use crate::project::Project;
 use crate::project::link_error::LinkErrors;
 use crate::record::message_log::LoggedMessage;
 use crate::run::approval::ApprovalBuilder;
+use crate::run::resume::{ResumeError, ResumeOptions, continue_run};
 use crate::run::revocation;
 use crate::run::session::Session;
 use crate::run::{Run, RunBuilder};

@@ -7,13 +7,12 @@ use llm_do_core::counted;
 use llm_do_record::{RecordedTurn, SessionFilter, SessionSummary, short_id};
 use serde_json::{Value, json};
 
-use super::runs::project_of;
 use crate::arguments::{ChatsAction, ChatsArguments, ForgetArguments, ListOutput};
 use crate::command_error::CommandError;
 use crate::exit::Exit;
 use crate::host;
 use crate::output;
-use crate::record::{self, RecordTarget, age, cost};
+use crate::record::{self, RecordTarget, age, cost, project_of};
 use crate::recorded_chat;
 use crate::text::{shortened, visible, visible_line};
 

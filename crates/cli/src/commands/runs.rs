@@ -3,7 +3,6 @@
 mod repair;
 
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
 
 use llm_do::record::StoreError;
 use llm_do_core::counted;
@@ -15,7 +14,7 @@ use crate::command_error::CommandError;
 use crate::exit::Exit;
 use crate::host;
 use crate::output;
-use crate::record::{self, RecordTarget, age, cost, one_line};
+use crate::record::{self, RecordTarget, age, cost, one_line, project_of};
 use crate::text::shortened;
 
 /// How much of what was run a line shows.
@@ -79,16 +78,6 @@ fn prune(arguments: &PruneArguments) -> Result<Exit, CommandError> {
     let removed = host::block_on(async { record.remove(runs).await.map_err(failed) })?;
     output::to_stderr(&format!("removed {}", counted(removed, "run")));
     Ok(Exit::Done)
-}
-
-/// A project is recorded by its directory, as an absolute path without links.
-pub(crate) fn project_of(path: &Path) -> PathBuf {
-    let directory = match path.parent() {
-        Some(parent) if path.is_file() && !parent.as_os_str().is_empty() => parent.to_owned(),
-        Some(_) if path.is_file() => ".".into(),
-        _ => path.to_owned(),
-    };
-    directory.canonicalize().unwrap_or(directory)
 }
 
 fn table(runs: &[RunSummary]) -> String {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use llm_do_core::{AgentSpec, ModelRequest, RunId, Status};
 use llm_do_models::{Script, instructed, replies, says};
 use llm_do_record::{
-    FindError, Reader, Record, RepairOutcome, Retention, RunFilter, SessionFilter, SessionState,
+    FindError, Reader, Record, RepairOutcome, Retention, RunFilter, SessionFilter, SessionStatus,
     SessionSummary,
 };
 use llm_do_runtime::{ResumeError, Runtime, Session, StoreError};
@@ -52,18 +52,18 @@ async fn sessions_are_listed_and_searched_and_runs_stay_runs() {
     runtime.run("main", "no session").await.unwrap();
     let mut garden = talk(&runtime, &["Plant  a\nTREE in the garden", "and water it"]).await;
     let kitchen = talk(&runtime, &["Straße kochen"]).await;
-    assert_eq!(list(&path, None)[0].state, SessionState::Open);
+    assert_eq!(list(&path, None)[0].state, SessionStatus::Open);
     let (garden_id, kitchen_id) = (garden.id().unwrap(), kitchen.id().unwrap());
     kitchen.close().await;
 
     // Its lock goes a moment later.
-    while list(&path, None)[0].state == SessionState::Open {
+    while list(&path, None)[0].state == SessionStatus::Open {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let sessions = list(&path, None);
     assert_eq!(titles(&sessions), ["Straße kochen", "Plant a TREE in the garden"]);
     assert_eq!((sessions[0].turns, sessions[1].turns), (1, 2));
-    assert_eq!((sessions[0].state, sessions[1].state), (SessionState::Closed, SessionState::Open));
+    assert_eq!((sessions[0].state, sessions[1].state), (SessionStatus::Closed, SessionStatus::Open));
     assert!(sessions[1].tokens_in > 0 && sessions[1].tokens_out > 0, "{sessions:?}");
     assert_eq!(sessions[0].entry, "main");
     // Whoever speaks last comes first.

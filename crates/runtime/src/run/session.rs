@@ -9,7 +9,9 @@
 //! A session can go back to an earlier turn, or be forked: both change the conversation only. What calls have done
 //! is done.
 
+mod log;
 mod recorded;
+mod restored;
 
 use std::sync::Arc;
 
@@ -18,8 +20,8 @@ use llm_do_core::{Failure, FailureKind, Input, Message, ModelChoice, Name, Outpu
 use self::recorded::SessionRecord;
 use crate::input::prompt::default_prompt;
 use crate::run::report::{RunError, RunReport};
+use crate::run::resume::existing_turns;
 use crate::run::{Canceller, Run, RunBuilder};
-use crate::runtime::existing_turns;
 use crate::state::fork;
 use crate::state::instances::Instances;
 use crate::state::live::{AgentState, ConversationState, UserTurn};

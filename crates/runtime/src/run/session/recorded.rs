@@ -8,17 +8,17 @@ use llm_do_core::{
     RecordedDescriptor, Role, RunId, RunStart, SessionStart, Status, TurnEnd, TurnStart, UsageByModel,
 };
 
+use super::log::{SessionLog, WrittenState, named};
+use super::restored::{RestoredSession, RestoredTurn};
 use super::{Current, Session, SessionTurn};
 use crate::descriptors::{Descriptors, FdId, FdSource, READER, StoredContent};
 use crate::project::plan::Plan;
 use crate::record::changes::BUILD;
-use crate::record::session_log::{RecordedState, SessionLog, named};
-use crate::record::session_restore::{RestoredSession, RestoredTurn};
 use crate::record::store::StoreError;
 use crate::run::Canceller;
 use crate::run::ending::result_of;
 use crate::run::report::{RunError, RunReport};
-use crate::runtime::{ResumeError, ResumeOptions, changes, continue_run};
+use crate::run::resume::{ResumeError, ResumeOptions, changes, continue_run};
 use crate::state::live::{AgentState, ConversationState, Measured, UserTurn};
 use crate::state::shared::Shared;
 
@@ -135,7 +135,7 @@ impl Session {
         }
         let id = self.shared.new_run_id();
         let writer = self.shared.store.begin(id).await?;
-        let mut log = SessionLog::new(id, writer, self.shared.clock.clone(), 0, RecordedState::default());
+        let mut log = SessionLog::new(id, writer, self.shared.clock.clone(), 0, WrittenState::default());
         let earlier = self.earlier_turns().await;
         let ProjectState { project, source, .. } = self.shared.project_state();
         let mut start = SessionStart::new(self.entry.clone(), RunStart::FORMAT);

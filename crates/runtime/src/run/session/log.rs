@@ -21,12 +21,12 @@ pub(crate) struct SessionLog {
     clock: Arc<dyn Clock>,
     root: Arc<CallInfo>,
     next_seq: u64,
-    recorded: RecordedState,
+    recorded: WrittenState,
 }
 
 /// What was written of the state of a session.
 #[derive(Debug, Default)]
-pub(crate) struct RecordedState {
+pub(crate) struct WrittenState {
     pub(crate) conversation: Conversation,
     pub(crate) turns: Vec<u32>,
     /// The names and digests of the file descriptors.
@@ -42,7 +42,7 @@ impl SessionLog {
         writer: Arc<dyn RunWriter>,
         clock: Arc<dyn Clock>,
         next_seq: u64,
-        recorded: RecordedState,
+        recorded: WrittenState,
     ) -> Self {
         let root = CallInfo {
             run: session,

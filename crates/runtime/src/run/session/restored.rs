@@ -8,7 +8,7 @@ use llm_do_core::{
     SessionStart, SessionState, TurnEnd, TurnStart, UsageByModel,
 };
 
-use crate::record::session_log::RecordedState;
+use super::log::WrittenState;
 use crate::record::store::StoreError;
 
 /// A session, as its events tell it.
@@ -53,8 +53,8 @@ impl RestoredSession {
     }
 
     /// Returns what was written, for the log that goes on behind it.
-    pub(crate) fn recorded(&self) -> RecordedState {
-        RecordedState {
+    pub(crate) fn recorded(&self) -> WrittenState {
+        WrittenState {
             conversation: self.conversation.clone(),
             turns: self.turns.iter().map(|turn| turn.ordinal).collect(),
             descriptors: self.descriptors.iter().map(|fd| (fd.name.clone(), fd.digest)).collect(),
