@@ -284,7 +284,10 @@ pub(crate) fn turn_ended(
     let sql = "UPDATE turns SET answer = ?, status = ? WHERE stream = ? AND ordinal = ?";
     let values = params![end.answer, end.status.as_str(), stream, end.ordinal];
     connection.prepare_cached(sql)?.execute(values)?;
-    drop_turns(connection, stream, &end.state.dropped_turns)?;
+    // Code that answers has no conversation, and still it answered.
+    let is_gone = |ordinal: &u32| *ordinal != end.ordinal || end.answer.is_empty();
+    let dropped: Vec<u32> = end.state.dropped_turns.iter().copied().filter(is_gone).collect();
+    drop_turns(connection, stream, &dropped)?;
     let total = end.usage.total();
     let sql = "UPDATE streams SET tokens_in = tokens_in + ?, tokens_out = tokens_out + ?, cost = cost + ?,
         unpriced = unpriced + ? WHERE id = ?";

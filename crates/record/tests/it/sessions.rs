@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use llm_do_core::{AgentSpec, ModelRequest, RunId, Status};
+use llm_do_core::{AgentSpec, ModelRequest, RunId, Status, ToolError};
 use llm_do_models::{Script, instructed, replies, says};
 use llm_do_record::{
     FindError, Reader, Record, RepairOutcome, Retention, RunFilter, SessionFilter, SessionStatus,
     SessionSummary,
 };
-use llm_do_runtime::{ResumeError, Runtime, Session, StoreError};
+use llm_do_runtime::{EntrySpec, PromptInput, ResumeError, Runtime, Session, StoreError};
 use llm_do_testing::TestProject;
 
 fn runtime(record: &Record) -> Runtime {
@@ -209,4 +209,32 @@ async fn sessions_are_copied_from_a_damaged_record() {
     assert_eq!(session.messages().await, messages);
     let runs = record.reader().unwrap().runs(&RunFilter::default()).unwrap();
     assert!(runs.len() == 3 && runs.iter().all(|run| run.session == Some(id)), "{runs:?}");
+}
+
+#[tokio::test]
+async fn what_code_answered_is_listed_although_it_has_no_conversation() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("record.db");
+    let record = Record::open(&path).unwrap();
+    let entry = EntrySpec::new("echo", "Answers", |input: PromptInput, _| async move {
+        match &*input.input {
+            "fail" => Err(ToolError::new("no")),
+            text => Ok(format!("heard {text}")),
+        }
+    });
+    let kept = record.clone();
+    let runtime = TestProject::new()
+        .entry(entry.unwrap())
+        .runtime(move |runtime| runtime.store(Arc::new(kept)))
+        .build();
+    let mut session = runtime.session("echo");
+    session.send("one").await.unwrap();
+    session.send("fail").await.unwrap_err();
+    let id = session.id().unwrap();
+    session.close().await;
+    let turns = Reader::open(&path).unwrap().unwrap().turns(id).unwrap();
+    let shown: Vec<_> = turns.iter().map(|turn| (&*turn.text, turn.answer.as_deref())).collect();
+    assert_eq!(shown, [("one", Some("heard one"))]);
+    let report = runtime.restore_session(id).await.unwrap().send("two").await.unwrap();
+    assert_eq!(&*report.text(), "heard two");
 }
