@@ -23,7 +23,7 @@ use crate::record_oracle::{check_order, check_questions, check_whole, responses}
 use crate::support::{Ran, Sandbox};
 
 /// How often runs of each project are killed.
-fn kills() -> u64 {
+pub(crate) fn kills() -> u64 {
     std::env::var("LLM_DO_RUN_KILLS").map_or(10, |kills| kills.parse().unwrap())
 }
 
@@ -99,7 +99,7 @@ done
 ";
 
 /// The header of an agent that may run what writes into the log.
-fn shell(approval: &str, others: &str) -> String {
+pub(crate) fn shell(approval: &str, others: &str) -> String {
     let rule = |program: &str| {
         format!("{{program: {program}, approval: {approval}, allow_flags: [\"*\"], operands: text}}")
     };
@@ -107,7 +107,7 @@ fn shell(approval: &str, others: &str) -> String {
 }
 
 /// A command that happens once: a line in the log, on disk before the command ends.
-fn pay(name: &str) -> Value {
+pub(crate) fn pay(name: &str) -> Value {
     let command = format!("echo {name} | dd of=effects.log oflag=append conv=notrunc,fsync status=none");
     json!({"shell": {"command": command}})
 }
@@ -398,7 +398,7 @@ fn effects(sandbox: &Sandbox) -> Vec<String> {
     lines
 }
 
-fn log(sandbox: &Sandbox, name: &str) -> Vec<String> {
+pub(crate) fn log(sandbox: &Sandbox, name: &str) -> Vec<String> {
     let text = std::fs::read_to_string(sandbox.path(name)).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
@@ -465,7 +465,7 @@ fn has_word(text: &str, word: &str) -> bool {
 }
 
 /// Kills a process after a while, and waits until everything that it had started is gone too. Returns whether it still ran.
-fn kill(mut child: Child, after: Duration, sandbox: &Sandbox) -> bool {
+pub(crate) fn kill(mut child: Child, after: Duration, sandbox: &Sandbox) -> bool {
     std::thread::sleep(after);
     let was_running = child.try_wait().unwrap().is_none();
     child.kill().unwrap();

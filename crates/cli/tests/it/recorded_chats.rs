@@ -4,8 +4,13 @@ use std::io::Write;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use serde_json::Value;
+use llm_do_core::RunId;
+use llm_do_record::Reader;
+use llm_do_runtime::unknown_calls;
+use llm_do_testing::Chance;
+use serde_json::{Value, json};
 
+use crate::record_kills::{kill, kills, log, pay, shell};
 use crate::records::{background, wait_for};
 use crate::support::Sandbox;
 use crate::terminal::{at_terminal, ended as text_of};
@@ -251,4 +256,91 @@ fn a_chat_of_lines_is_named() {
         assert!(ran.stderr.contains(text), "{text}: {ran:?}");
     }
     assert_eq!(chats(&sandbox, &["--search", "MY TREES"]).len(), 1);
+}
+
+/// What is said in a chat that is killed at random. Each message makes its agent pay something.
+const MESSAGES: [&str; 3] = ["p-one", "p-two", "p-three"];
+
+fn paying() -> Sandbox {
+    let replies: Vec<Value> = MESSAGES
+        .iter()
+        .flat_map(|name| [json!({"ask": pay(name)}), json!({"say": format!("paid {name}")})])
+        .collect();
+    Sandbox::new()
+        .file(
+            "main.agent",
+            &format!(
+                "---\nname: main\nmodel: script:script.yaml\n{}\n---\nPay.\n",
+                shell("pre_approved", "")
+            ),
+        )
+        .file("project.yaml", "version: 1\nentry: {agent: main}\nagent_files: [main.agent]\n")
+        .file("script.yaml", &json!({"mode": "by_turn", "replies": replies}).to_string())
+}
+
+/// The messages of the chat, each with its answer and its run.
+fn messages(sandbox: &Sandbox) -> Vec<Value> {
+    match sandbox.run(&["chats", "--output", "json"]).ended(0).json().as_array().unwrap().first() {
+        Some(chat) => {
+            let shown = sandbox.run(&["chats", id(chat), "--output", "json"]).ended(0).json();
+            shown["messages"].as_array().unwrap().clone()
+        }
+        None => Vec::new(),
+    }
+}
+
+/// What a person says about calls that may have happened, after a look at what was paid.
+fn settled(sandbox: &Sandbox, message: &Value) -> Vec<String> {
+    let run = RunId(message["run_id"].as_str().unwrap().parse().unwrap());
+    let reader = Reader::open(sandbox.state().join("llm-do/record.db")).unwrap().unwrap();
+    let events = reader.events(run, None).unwrap_or_default();
+    let paid = log(sandbox, "effects.log");
+    let answer = |name: &str| if paid.iter().any(|paid| paid == name) { "done" } else { "again" };
+    let flag = |key: &str| format!("--unknown={key}={}", answer(message["text"].as_str().unwrap()));
+    unknown_calls(&events).iter().map(|call| flag(&call.call.id)).collect()
+}
+
+/// Says all messages to a chat whose processes are killed now and then. Returns how often.
+fn say_all(seed: u64) -> u64 {
+    let (sandbox, mut chance, mut killed) = (paying(), Chance::new(seed), 0);
+    for _ in 0..100 {
+        let said = messages(&sandbox);
+        let answered = said.iter().filter(|message| message["status"] == "done").count();
+        if answered == MESSAGES.len() {
+            let texts: Vec<&str> = said.iter().map(|message| message["text"].as_str().unwrap()).collect();
+            assert_eq!(texts, MESSAGES, "seed {seed}");
+            let answers: Vec<&str> = said.iter().map(|message| message["answer"].as_str().unwrap()).collect();
+            assert_eq!(answers, MESSAGES.map(|name| format!("paid {name}")), "seed {seed}");
+            assert_eq!(log(&sandbox, "effects.log"), MESSAGES, "seed {seed}: paid once each, in this order");
+            return killed;
+        }
+        let is_new = chats(&sandbox, &[]).is_empty();
+        let settled: Vec<String> = said.get(answered).map(|cut| settled(&sandbox, cut)).unwrap_or_default();
+        let mut arguments = vec!["chat", ".", "--trust", "--approve", "all"];
+        arguments.extend((!is_new).then_some("-c"));
+        match said.get(answered) {
+            Some(_) => arguments.extend(settled.iter().map(String::as_str)),
+            None => arguments.extend(["-p", MESSAGES[answered]]),
+        }
+        let mut command = sandbox.command(&arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if chance.below(3) > 0 {
+            let after = Duration::from_micros(chance.below_u64(120_000));
+            killed += u64::from(kill(command.spawn().unwrap(), after, &sandbox));
+        } else {
+            let output = command.output().unwrap();
+            assert!(output.status.success(), "seed {seed}: {output:?}");
+        }
+    }
+    panic!("seed {seed}: the chat came to no end");
+}
+
+#[test]
+fn a_chat_that_is_killed_at_any_time_goes_on_without_loss_or_repetition() {
+    let (mut killed, mut seed) = (0, 0);
+    while killed < kills() {
+        killed += say_all(seed);
+        seed += 1;
+    }
+    println!("chat: {seed} chats, killed {killed} times");
 }
