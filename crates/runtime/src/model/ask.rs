@@ -207,7 +207,8 @@ impl Asking<'_> {
         let _leaf = self.run.in_flight.leaf(self.call).await?;
         let context = self.context_use(conversation_state, &*model);
         let wanted = reservation.as_ref().map(Reservation::output).or_else(|| self.wanted_output());
-        let max_output = match context {
+        // An estimate alone is too high for most texts, and would cut answers off.
+        let max_output = match context.filter(|_| conversation_state.measured.is_some()) {
             Some(context) => window::fitting_output(context, wanted, model.profile().default_max_output),
             None => wanted,
         };

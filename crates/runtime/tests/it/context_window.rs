@@ -55,8 +55,10 @@ async fn an_answer_is_asked_for_that_fits_beside_the_request() {
         (None, 8_000, 4_000, Some(5_700)..=Some(5_930)),
         (Some(500), 8_000, 4_000, Some(500)..=Some(500)),
         (Some(6_500), 1_000, 4_000, Some(5_700)..=Some(5_930)),
-        // There is no room: the provider says so.
-        (Some(6_500), 1_000, 11_000, Some(256)..=Some(256)),
+        (Some(6_500), 1_000, 9_950, Some(256)..=Some(256)),
+        // The request itself does not fit: the provider says so.
+        (Some(6_500), 1_000, 11_000, Some(6_500)..=Some(6_500)),
+        (None, 1_000, 11_000, None..=None),
     ] {
         let (model, asked) = counting(Some(10_000), default, reported);
         let mut main = AgentSpec::new("main", "x");
@@ -65,6 +67,8 @@ async fn an_answer_is_asked_for_that_fits_beside_the_request() {
         let mut session = runtime.session("main");
         session.send("hello").await.unwrap();
         session.send("hello").await.unwrap();
+        // Before the model has reported anything, nothing is limited.
+        assert_eq!(asked.lock().unwrap()[0], wanted);
         let second = asked.lock().unwrap()[1];
         assert!(expected.contains(&second), "{wanted:?} {default} {reported}: {second:?}");
     }

@@ -48,8 +48,13 @@ const MARGIN: u64 = 64;
 
 /// Returns how many tokens an answer may have, so that it fits into the window together with the request: a provider that adds up
 /// both refuses more. `default` is what is asked for where nobody says how many; nothing is returned if that fits.
+///
+/// A request that does not fit itself is left as it is: the provider knows best, and says so.
 pub(super) fn fitting_output(context: ContextUse, wanted: Option<u64>, default: u64) -> Option<u64> {
-    let room = context.window.saturating_sub(context.used).saturating_sub(MARGIN).max(MIN_OUTPUT);
+    if context.used >= context.window {
+        return wanted;
+    }
+    let room = (context.window - context.used).saturating_sub(MARGIN).max(MIN_OUTPUT);
     match wanted {
         Some(wanted) => Some(wanted.min(room)),
         None => (default > room).then_some(room),
