@@ -156,7 +156,7 @@ impl Session {
         };
         if found.position == 0 {
             // Instructions that are made from the first message are made anew.
-            self.agent_state = Arc::new(fork::fresh_seat(&agent_state));
+            self.agent_state = Arc::new(fork::fresh_agent_state(&agent_state));
         } else {
             conversation_state.cut(found.position);
             if let (Some(table), Some(before)) = (agent_state.descriptors.get(), &found.descriptors) {

@@ -36,7 +36,7 @@ pub(crate) async fn begin(call: &LiveCall, frame: &AgentFrame, input: &Payload) 
     Ok(())
 }
 
-/// Makes the seat of a session that goes on from where another one is.
+/// Makes the agent state of a session that goes on from where another one is.
 pub(crate) async fn agent_state(from: &AgentState) -> AgentState {
     let conversation_state = from.conversation_state.lock().await;
     let history = conversation_state.conversation.messages().len();
@@ -57,8 +57,8 @@ pub(crate) async fn agent_state(from: &AgentState) -> AgentState {
     agent_state
 }
 
-/// Makes the seat of a session that begins anew, with what was chosen for it.
-pub(crate) fn fresh_seat(from: &AgentState) -> AgentState {
+/// Makes the agent state of a session that begins anew, with what was chosen for it.
+pub(crate) fn fresh_agent_state(from: &AgentState) -> AgentState {
     let agent_state =
         AgentState::with_state(ConversationState { kept: Some(0), ..ConversationState::default() });
     *agent_state.tuned.lock() = from.tuned.lock().clone();
