@@ -60,10 +60,16 @@ pub(crate) enum ChangedChoice {
 #[derive(Debug, Args)]
 pub(crate) struct SessionArguments {
     /// Continue the newest chat with this project
-    #[arg(help_heading = "Recorded chats", short = 'c', long = "continue", conflicts_with_all = ["resume", "fork"])]
+    #[arg(help_heading = "Recorded chats", short = 'c', long = "continue", group = "continued", conflicts_with_all = ["resume", "fork"])]
     pub(crate) continue_last: bool,
     /// Continue a recorded chat: the beginning of its id in `llm-do chats`, or `last`
-    #[arg(help_heading = "Recorded chats", long, value_name = "ID", conflicts_with = "fork")]
+    #[arg(
+        help_heading = "Recorded chats",
+        long,
+        value_name = "ID",
+        group = "continued",
+        conflicts_with = "fork"
+    )]
     pub(crate) resume: Option<String>,
     /// Begin a copy of a recorded chat, which stays as it is
     #[arg(help_heading = "Recorded chats", long, value_name = "ID")]
@@ -72,10 +78,10 @@ pub(crate) struct SessionArguments {
     #[arg(help_heading = "Recorded chats", long, value_name = "TURN", requires = "fork")]
     pub(crate) at: Option<u32>,
     /// What to do with a message that was cut off before it was answered. Default: ask at the terminal; without one, go on with it
-    #[arg(help_heading = "Recorded chats", long, value_enum, value_name = "CHOICE")]
+    #[arg(help_heading = "Recorded chats", long, value_enum, value_name = "CHOICE", requires = "continued")]
     pub(crate) cut_off: Option<CutOffChoice>,
     /// Say what became of a call of that message that may have happened, as with `llm-do resume`
-    #[arg(help_heading = "Recorded chats", long, value_name = "ANSWER")]
+    #[arg(help_heading = "Recorded chats", long, value_name = "ANSWER", requires = "continued")]
     pub(crate) unknown: Vec<UnknownAnswer>,
 }
 
