@@ -36,9 +36,11 @@ impl Controller {
         if let Some(text) = describe_changes(session.changes()) {
             self.front_end.remark(&text);
         }
+        let model = session.chosen_model().map(|model| model.to_string());
         if let Some(chat) = self.sessions.get_mut(self.current) {
-            *chat = ChatSession { session, model: None };
+            *chat = ChatSession { session, model };
         }
+        self.front_end.show_model(self.model());
         match recorded.way {
             ChatWay::Continue(way) => self.settle_cut_off(way).await,
             ChatWay::Copy { .. } => Ok(()),

@@ -11,7 +11,7 @@ use llm_do_testing::Chance;
 use serde_json::{Value, json};
 
 use crate::record_kills::{kill, kills, log, pay, shell};
-use crate::records::{background, wait_for};
+use crate::records::{background, slow, wait_for};
 use crate::support::Sandbox;
 use crate::terminal::{at_terminal, ended as text_of};
 use crate::tui::support::{at_rest, leave, say, start};
@@ -20,21 +20,6 @@ fn echoing() -> Sandbox {
     Sandbox::new()
         .file("main.agent", "---\nname: main\nmodel: test:echo\n---\nHelp.\n")
         .file("project.yaml", "version: 1\nentry: {agent: main}\nagent_files: [main.agent]\n")
-}
-
-/// An agent that writes a file, and whose model then thinks for two seconds.
-fn slow() -> Sandbox {
-    Sandbox::new()
-        .file(
-            "main.agent",
-            "---\nname: main\nmodel: script:script.yaml\ntoolsets: [filesystem_project]\n---\nWrite.\n",
-        )
-        .file("project.yaml", "version: 1\nentry: {agent: main}\nagent_files: [main.agent]\n")
-        .file(
-            "script.yaml",
-            "mode: by_turn\nreplies:\n  - ask: {write_file: {path: a.txt, content: hello}}\n  \
-             - {delay: 2s, say: written}\n  - say: more\n",
-        )
 }
 
 fn chats(sandbox: &Sandbox, more: &[&str]) -> Vec<Value> {
@@ -205,6 +190,8 @@ fn what_is_not_there_is_named() {
         (vec!["chat", "--resume", "abcdef"], "no recorded chat begins with `abcdef`"),
         (vec!["chat", "-c", "--no-record"], "leave out `--no-record`"),
         (vec!["chat", "--at", "2"], "--fork"),
+        (vec!["chat", "--cut-off", "drop"], "--continue"),
+        (vec!["chat", "--unknown", "tell"], "--continue"),
     ] {
         let refused = sandbox.run(&arguments).ended(2);
         assert!(refused.stderr.contains(text), "{text}: {refused:?}");
@@ -343,4 +330,14 @@ fn a_chat_that_is_killed_at_any_time_goes_on_without_loss_or_repetition() {
         seed += 1;
     }
     println!("chat: {seed} chats, killed {killed} times");
+}
+
+#[test]
+fn the_model_that_was_chosen_answers_again_and_is_named() {
+    let sandbox = slow();
+    let lines = b"/model test:echo\nhello\n";
+    sandbox.run_with(&["chat", "."], lines).ended(0).said("hello\n");
+    let again = sandbox.run_with(&["chat", ".", "-c"], b"/model\nonce more\n").ended(0);
+    assert_eq!(again.stdout, "once more\n");
+    assert!(again.stderr.contains("the model is `test:echo`"), "{again:?}");
 }

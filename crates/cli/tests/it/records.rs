@@ -11,8 +11,8 @@ use crate::providers::{KEY, asks, refuses, run_beside, says};
 use crate::support::{Ran, Sandbox};
 use crate::terminal::{at_terminal, ended};
 
-/// An agent that writes a file, and whose model then thinks for two seconds.
-fn slow() -> Sandbox {
+/// An agent that writes a file, and whose model then thinks for two seconds. It has more to say in a chat.
+pub(crate) fn slow() -> Sandbox {
     Sandbox::new()
         .file(
             "main.agent",
@@ -22,7 +22,7 @@ fn slow() -> Sandbox {
         .file(
             "script.yaml",
             "mode: by_turn\nreplies:\n  - ask: {write_file: {path: a.txt, content: hello}}\n  \
-             - {delay: 2s, say: written}\n",
+             - {delay: 2s, say: written}\n  - say: more\n",
         )
 }
 

@@ -193,6 +193,11 @@ impl Session {
         self.agent_state.conversation_state.lock().await.answered = None;
     }
 
+    /// Returns the model that was chosen for the top agent by its name, in this process or before a restart.
+    pub fn chosen_model(&self) -> Option<Name> {
+        self.agent_state.chosen.lock().as_ref().map(|chosen| chosen.name().clone())
+    }
+
     /// Returns what all turns and calls used.
     pub fn usage(&self) -> &UsageByModel {
         &self.usage
