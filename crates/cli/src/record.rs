@@ -170,34 +170,47 @@ pub(crate) fn not_here() -> CommandError {
 
 /// Finds a run by the beginning of its id.
 pub(crate) fn find(arguments: &RecordArguments, id: &str) -> Result<(Reader, RunSummary), CommandError> {
-    let nothing = || {
-        CommandError::with_hint(
-            "nothing is recorded yet",
-            "runs are recorded as they are made, unless `--no-record` is given",
-        )
-    };
-    let reader = reader(arguments)?.ok_or_else(nothing)?;
-    let shown = visible_line(id);
+    let reader = reader(arguments)?.ok_or_else(|| nothing_recorded("runs"))?;
     match reader.find(id) {
         Ok(run) => Ok((reader, run)),
-        Err(FindError::NoId) => Err(CommandError::with_hint(
-            format!("`{shown}` is not the id of a run"),
-            format!("give the first {MIN_ID_CHARS} or more digits of an id of `llm-do runs`, or `last`"),
-        )),
-        Err(FindError::NotFound) => Err(CommandError::with_hint(
-            format!("no recorded run begins with `{shown}`"),
-            "`llm-do runs` lists them",
-        )),
-        Err(FindError::Several(runs)) => {
-            let lines: Vec<String> =
-                runs.iter().map(|run| format!("  {}  {}", run.id, one_line(run))).collect();
-            Err(CommandError::with_hint(
-                format!("several runs begin with `{shown}`:\n{}", lines.join("\n")),
+        Err(error) => Err(not_found(error, id, "run", |run| format!("  {}  {}", run.id, one_line(run)))),
+    }
+}
+
+/// Says that there is no record yet.
+pub(crate) fn nothing_recorded(what: &str) -> CommandError {
+    CommandError::with_hint(
+        "nothing is recorded yet",
+        format!("{what} are recorded as they are made, unless `--no-record` is given"),
+    )
+}
+
+/// Says why the beginning of an id names no run or chat.
+pub(crate) fn not_found<T: std::fmt::Debug>(
+    error: FindError<T>,
+    id: &str,
+    what: &str,
+    line: impl Fn(&T) -> String,
+) -> CommandError {
+    let shown = visible_line(id);
+    match error {
+        FindError::NoId => CommandError::with_hint(
+            format!("`{shown}` is not the id of a {what}"),
+            format!("give the first {MIN_ID_CHARS} or more digits of an id of `llm-do {what}s`, or `last`"),
+        ),
+        FindError::NotFound => CommandError::with_hint(
+            format!("no recorded {what} begins with `{shown}`"),
+            format!("`llm-do {what}s` lists them"),
+        ),
+        FindError::Several(found) => {
+            let lines: Vec<String> = found.iter().map(line).collect();
+            CommandError::with_hint(
+                format!("several {what}s begin with `{shown}`:\n{}", lines.join("\n")),
                 "give more digits",
-            ))
+            )
         }
-        Err(FindError::Store(error)) => Err(failed(&error)),
-        Err(other) => Err(CommandError::failed(format!("`{shown}` cannot be looked up: {other:?}"))),
+        FindError::Store(error) => failed(&error),
+        other => CommandError::failed(format!("`{shown}` cannot be looked up: {other:?}")),
     }
 }
 

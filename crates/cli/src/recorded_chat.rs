@@ -6,9 +6,7 @@ use llm_do::event::RunId;
 use llm_do::record::{ProjectSource, Settlement};
 use llm_do::value::Key;
 use llm_do_core::EventBody;
-use llm_do_record::{
-    FindError, MIN_ID_CHARS, Reader, RecordedTurn, SessionFilter, SessionStatus, SessionSummary, short_id,
-};
+use llm_do_record::{Reader, RecordedTurn, SessionFilter, SessionStatus, SessionSummary, short_id};
 
 use crate::arguments::{CutOffChoice, ProjectArguments, RecordArguments, SessionArguments};
 use crate::command_error::CommandError;
@@ -76,36 +74,15 @@ pub(crate) fn choose(
 /// Finds a chat by the beginning of its id, or `last`.
 pub(crate) fn find(arguments: &RecordArguments, id: &str) -> Result<(Reader, SessionSummary), CommandError> {
     let reader = record::reader(arguments)?.ok_or_else(nothing)?;
-    let shown = visible_line(id);
+    let line = |session: &SessionSummary| format!("  {}  {}", session.id, visible_line(&session.title));
     match reader.find_session(id) {
         Ok(session) => Ok((reader, session)),
-        Err(FindError::NoId) => Err(CommandError::with_hint(
-            format!("`{shown}` is not the id of a chat"),
-            format!("give the first {MIN_ID_CHARS} or more digits of an id of `llm-do chats`, or `last`"),
-        )),
-        Err(FindError::NotFound) => Err(CommandError::with_hint(
-            format!("no recorded chat begins with `{shown}`"),
-            "`llm-do chats` lists them",
-        )),
-        Err(FindError::Several(sessions)) => {
-            let line =
-                |session: &SessionSummary| format!("  {}  {}", session.id, visible_line(&session.title));
-            let lines: Vec<String> = sessions.iter().map(line).collect();
-            Err(CommandError::with_hint(
-                format!("several chats begin with `{shown}`:\n{}", lines.join("\n")),
-                "give more digits",
-            ))
-        }
-        Err(FindError::Store(error)) => Err(record::failed(&error)),
-        Err(other) => Err(CommandError::failed(format!("`{shown}` cannot be looked up: {other:?}"))),
+        Err(error) => Err(record::not_found(error, id, "chat", line)),
     }
 }
 
 fn nothing() -> CommandError {
-    CommandError::with_hint(
-        "nothing is recorded yet",
-        "chats are recorded as they are made, unless `--no-record` is given",
-    )
+    record::nothing_recorded("chats")
 }
 
 /// Finds the newest chat of a project that nobody has open.
